@@ -1,0 +1,1 @@
+//! The attach protocol: how a launcher points a sandbox at a running proxy.

@@ -1,0 +1,1 @@
+//! Hosts, and the patterns of the allow and deny lists.

@@ -1,0 +1,1 @@
+//! Event records: what was allowed, refused, failed, closed.

@@ -1,0 +1,1 @@
+//! Header field names, and the folding under which two spellings are the same name.

@@ -1,0 +1,1 @@
+//! Path patterns: a component-wise matcher.

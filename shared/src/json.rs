@@ -1,0 +1,1 @@
+//! Strict JSON: refuses what two parsers could read differently.

@@ -1,0 +1,1 @@
+//! Allow and deny lists: one function, one answer.

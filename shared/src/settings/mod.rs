@@ -1,0 +1,1 @@
+//! The settings file: its types, validation and messages.

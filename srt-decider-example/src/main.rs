@@ -1,0 +1,5 @@
+//! `srt-decider-example`: not built yet.
+fn main() {
+    eprintln!("srt-decider-example: not built yet");
+    std::process::exit(125);
+}

@@ -1,0 +1,7 @@
+//! The sandbox launcher: computes a plan from the settings and the file system, then applies it.
+#![deny(unsafe_code)]
+
+pub mod plan;
+
+/// Exit status of our own failures, as `env` and `timeout` use it.
+pub const EXIT_OWN_FAILURE: i32 = 125;

@@ -1,0 +1,1 @@
+//! From a target to a connection: resolve once, check, dial the address that passed.

@@ -1,0 +1,1 @@
+//! HTTP codecs: what a client sent, judged and forwarded exactly.

@@ -1,0 +1,2 @@
+//! `srt-proxy`
+fn main() {}

@@ -1,0 +1,1 @@
+//! TLS towards the client (minted leaves) and towards the upstream (verified).
