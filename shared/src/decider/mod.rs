@@ -17,6 +17,7 @@
 
 mod edits;
 mod error;
+mod fields;
 pub mod frame;
 mod from_decider;
 mod from_proxy;
@@ -27,7 +28,7 @@ mod verdict;
 pub use edits::{Cred, Edits, EditsError, FieldValue, SetField};
 pub use error::ProtocolError;
 pub use from_decider::{FromDecider, parse_from_decider};
-pub use from_proxy::{Body, FromProxy, Req, parse_from_proxy};
+pub use from_proxy::{Body, FromProxy, Req, ReqField, parse_from_proxy};
 pub use hello::Hello;
 pub use to_decider::{ReqError, ReqRef, encode_body, encode_hello, encode_req};
 pub use verdict::{Decision, Denial, DenialError, NeedBody, Verdict};
