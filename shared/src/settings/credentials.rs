@@ -106,7 +106,9 @@ impl Credentials {
             sigv4: o.optional("sigv4", SigV4::read).unwrap_or_default(),
         };
         // Withholding nothing would be the worst way to not support an entry.
-        for (key, asked) in [("envVars", !credentials.env_vars.is_empty()), ("files", !credentials.files.is_empty())] {
+        for (key, asked) in
+            [("envVars", !credentials.env_vars.is_empty()), ("files", !credentials.files.is_empty())]
+        {
             if asked {
                 o.error_at(key, "not enforced yet by this release, so nothing is run; take the entries out");
             }

@@ -13,16 +13,13 @@ pub struct Filesystem {
     #[cfg_attr(test, schemars(default))]
     pub disabled: bool,
     /// What may not be read.
-    #[cfg_attr(test, schemars(required))]
     pub deny_read: Vec<PathEntry>,
     /// What may be read all the same, within `denyRead`.
     #[cfg_attr(test, schemars(default))]
     pub allow_read: Vec<PathEntry>,
     /// What may be written.
-    #[cfg_attr(test, schemars(required))]
     pub allow_write: Vec<PathEntry>,
     /// What may not be written all the same, within `allowWrite`.
-    #[cfg_attr(test, schemars(required))]
     pub deny_write: Vec<PathEntry>,
     /// Let `.git/config` be written; hooks stay protected.
     #[cfg_attr(test, schemars(default))]

@@ -97,6 +97,7 @@ fn is_absent(file: &Path) -> bool {
 }
 
 fn invalid(file: &Path, problems: &Problems) -> String {
-    let lines: Vec<String> = problems.iter().map(|problem| format!("{}: {problem}", file.display())).collect();
+    let lines: Vec<String> =
+        problems.iter().map(|problem| format!("{}: {problem}", file.display())).collect();
     format!("{}\nnothing is run: the rules of an invalid settings file are not known", lines.join("\n"))
 }

@@ -35,7 +35,7 @@ pub use report::Problem;
 use report::{Place, Report};
 pub use tls::{CaFiles, TlsTerminate};
 
-use crate::json;
+use crate::json::{self, JsonError};
 
 /// A whole settings file, valid. The default is what applies without a file: no network, no writes but to the
 /// default write paths, everything readable.
@@ -43,10 +43,8 @@ use crate::json;
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(title = "Settings of srt", rename_all = "camelCase"))]
 pub struct Settings {
     /// What may be reached, and how.
-    #[cfg_attr(test, schemars(required))]
     pub network: Network,
     /// What may be read and written.
-    #[cfg_attr(test, schemars(required))]
     pub filesystem: Filesystem,
     /// What the command must not learn the real values of.
     #[cfg_attr(test, schemars(default))]
@@ -83,7 +81,8 @@ pub struct Git {
 /// `mandatoryDenySearchDepth`: how many components the path of a protected file may have below what is
 /// writable, from 1 to 10.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SearchDepth(u8);
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(transparent))]
+pub struct SearchDepth(#[cfg_attr(test, schemars(range(min = 1, max = 10)))] u8);
 
 /// A document that was read: its settings, and what has no effect in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -124,8 +123,12 @@ impl Settings {
             mandatory_deny_search_depth: o
                 .optional("mandatoryDenySearchDepth", SearchDepth::read)
                 .unwrap_or_default(),
-            enable_weaker_nested_sandbox: o.optional("enableWeakerNestedSandbox", boolean).unwrap_or_default(),
-            allow_nested_user_namespaces: o.optional("allowNestedUserNamespaces", boolean).unwrap_or_default(),
+            enable_weaker_nested_sandbox: o
+                .optional("enableWeakerNestedSandbox", boolean)
+                .unwrap_or_default(),
+            allow_nested_user_namespaces: o
+                .optional("allowNestedUserNamespaces", boolean)
+                .unwrap_or_default(),
             git: o.optional("git", Git::read).unwrap_or_default(),
             elsewhere: Elsewhere::read(&mut o),
         };
@@ -190,7 +193,9 @@ fn read_json(document: &[u8]) -> Result<Value, Problem> {
     if document.iter().all(u8::is_ascii_whitespace) {
         return Err(whole("empty; write at least the keys `network` and `filesystem`, or remove the file"));
     }
-    json::check(document, limits::JSON)
-        .map_err(|e| Problem { path: e.path.clone(), text: format!("not valid JSON: {}", e.without_path()) })?;
+    json::check(document, limits::JSON).map_err(|JsonError { path, fault, line, column }| Problem {
+        path,
+        text: format!("not valid JSON: {fault} (line {line}, column {column})"),
+    })?;
     serde_json::from_slice(document).map_err(|e| whole(&format!("not valid JSON: {e}")))
 }

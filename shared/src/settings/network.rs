@@ -19,10 +19,10 @@ use crate::{
 pub struct Network {
     /// Hosts that may be reached: `example.com`, `*.example.com`, `127.0.0.1`, `[::1]`, each with an optional
     /// `:port`. Nothing else is reached.
-    #[cfg_attr(test, schemars(with = "Vec<String>", required))]
+    #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub allowed_domains: Vec<DomainPattern>,
     /// Hosts that may not be reached, whatever is allowed; `*` and `*:22` are possible too.
-    #[cfg_attr(test, schemars(with = "Vec<String>", required))]
+    #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub denied_domains: Vec<DomainPattern>,
     /// What to tell whoever is refused by an entry of `deniedDomains`, by that entry's exact text.
     #[cfg_attr(test, schemars(default))]
@@ -143,7 +143,11 @@ impl Network {
         };
         for key in network.denied_domain_reasons.keys() {
             if !network.denied_domains.iter().any(|entry| entry.as_str() == key) {
-                o.warn_at("deniedDomainReasons", key, "has no effect: no entry of deniedDomains has exactly this text");
+                o.warn_at(
+                    "deniedDomainReasons",
+                    key,
+                    "has no effect: no entry of deniedDomains has exactly this text",
+                );
             }
         }
         o.finish(Unknown::Warned);

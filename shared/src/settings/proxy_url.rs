@@ -150,7 +150,8 @@ mod tests {
         let login = url.login.clone().unwrap();
         assert_eq!((login.user.as_str(), login.password.expose()), ("us er", b"p@:w".as_slice()));
         assert_eq!(format!("{url:?}"), "https://…@proxy.example.com:3128");
-        for (text, port) in [("http://p.example", 80), ("HTTPS://p.example", 443), ("socks5h://[::1]", 1080)] {
+        for (text, port) in [("http://p.example", 80), ("HTTPS://p.example", 443), ("socks5h://[::1]", 1080)]
+        {
             assert_eq!(text.parse::<ProxyUrl>().unwrap().port.get(), port, "{text}");
         }
     }
@@ -158,9 +159,20 @@ mod tests {
     #[test]
     fn refuses_the_rest_without_repeating_it() {
         for text in [
-            "", "proxy:3128", "ftp://p.example", "socks5://p.example", "http://", "http://p.example/x",
-            "http://p.example:0", "http://p.example:99999", "http://u:%zz@p.example", "http://u:%f@p.example",
-            "http://u:pass@", "http://a b", "http://p.example?x", "http://::1",
+            "",
+            "proxy:3128",
+            "ftp://p.example",
+            "socks5://p.example",
+            "http://",
+            "http://p.example/x",
+            "http://p.example:0",
+            "http://p.example:99999",
+            "http://u:%zz@p.example",
+            "http://u:%f@p.example",
+            "http://u:pass@",
+            "http://a b",
+            "http://p.example?x",
+            "http://::1",
         ] {
             let error = text.parse::<ProxyUrl>().unwrap_err();
             assert!(!error.to_string().contains("pass@"), "{error}");

@@ -169,7 +169,11 @@ pub(super) fn parsed_secret<T, E: Display>(parse: impl Fn(&str) -> Result<T, E>)
 pub(super) fn list<T>(element: impl Reader<T>) -> impl Reader<Vec<T>> {
     move |value: &Value, place: &Place, report: &mut Report| match value {
         Value::Array(values) => Some(
-            values.iter().enumerate().filter_map(|(i, value)| element(value, &place.index(i), report)).collect(),
+            values
+                .iter()
+                .enumerate()
+                .filter_map(|(i, value)| element(value, &place.index(i), report))
+                .collect(),
         ),
         other => wrong(other, "a list", place, report),
     }

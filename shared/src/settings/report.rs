@@ -52,10 +52,6 @@ impl Place {
         Self(format!("{}[{index}]", self.0))
     }
 
-    pub(super) fn text(&self) -> &str {
-        &self.0
-    }
-
     fn problem(&self, text: impl Into<String>) -> Problem {
         Problem { path: self.0.clone(), text: text.into() }
     }

@@ -21,7 +21,10 @@ fn the_schema_in_docs_is_the_one_of_the_types() {
         fs::write(&file, &text).unwrap();
     }
     let kept = fs::read_to_string(&file).unwrap_or_default();
-    assert!(kept == text, "docs/settings.schema.json is out of date: run the tests once with UPDATE_SCHEMA=1");
+    assert!(
+        kept == text,
+        "docs/settings.schema.json is out of date: run the tests once with UPDATE_SCHEMA=1"
+    );
 }
 
 /// Every object of the schema is filled with all its keys at once, each with a value of the wrong kind. A key
@@ -64,7 +67,8 @@ fn keys_of(object: &Value, schema: &Value) -> BTreeSet<String> {
         object["properties"].as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect();
     for list in ["anyOf", "allOf", "oneOf"] {
         for part in object[list].as_array().into_iter().flatten() {
-            let part = part["$ref"].as_str().map_or(part, |r| schema.pointer(r.trim_start_matches('#')).unwrap());
+            let part =
+                part["$ref"].as_str().map_or(part, |r| schema.pointer(r.trim_start_matches('#')).unwrap());
             keys.extend(keys_of(part, schema));
         }
     }

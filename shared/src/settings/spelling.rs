@@ -33,9 +33,13 @@ mod tests {
 
     #[test]
     fn distances() {
-        for (a, b, want) in
-            [("", "", 0), ("", "ab", 2), ("kitten", "sitting", 3), ("denyRead", "denyReads", 1), ("ab", "ba", 2)]
-        {
+        for (a, b, want) in [
+            ("", "", 0),
+            ("", "ab", 2),
+            ("kitten", "sitting", 3),
+            ("denyRead", "denyReads", 1),
+            ("ab", "ba", 2),
+        ] {
             assert_eq!(distance(a, b), want, "{a} {b}");
             assert_eq!(distance(b, a), want, "{b} {a}");
         }

@@ -60,7 +60,9 @@ impl TlsTerminate {
             ca: cert.zip(key).map(|(cert, key)| CaFiles { cert, key }),
             exclude_domains: o.optional("excludeDomains", domains(ListKind::Allowed)).unwrap_or_default(),
             extra_ca_cert_paths: o.optional("extraCaCertPaths", list(non_empty)).unwrap_or_default(),
-            max_tunnels: o.optional("maxTunnels", number(1, 65_536)).unwrap_or_else(Self::default_max_tunnels),
+            max_tunnels: o
+                .optional("maxTunnels", number(1, 65_536))
+                .unwrap_or_else(Self::default_max_tunnels),
             handshake_timeout_ms: o
                 .optional("handshakeTimeoutMs", number(100, 600_000))
                 .unwrap_or_else(Self::default_handshake),
