@@ -10,7 +10,31 @@ fn generated() -> Value {
     let mut schema = serde_json::to_value(schemars::schema_for!(Settings)).unwrap();
     // schemars puts the name of the Rust type there.
     schema["$id"] = json!("settings.schema.json");
+    take_out_null(&mut schema);
     schema
+}
+
+/// An `Option` is a key that may be absent; `null` is refused, unlike what schemars takes an `Option` for.
+fn take_out_null(schema: &mut Value) {
+    let Some(object) = schema.as_object_mut() else {
+        return schema.as_array_mut().into_iter().flatten().for_each(take_out_null);
+    };
+    object.values_mut().for_each(take_out_null);
+    if let Some(Value::Array(types)) = object.get_mut("type") {
+        types.retain(|kind| kind != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            object.insert("type".into(), only);
+        }
+    }
+    if let Some(Value::Array(parts)) = object.get_mut("anyOf") {
+        parts.retain(|part| part.get("type") != Some(&json!("null")));
+        if let [only] = parts.as_mut_slice() {
+            let only = only.take();
+            object.remove("anyOf");
+            object.extend(only.as_object().unwrap().clone());
+        }
+    }
 }
 
 #[test]

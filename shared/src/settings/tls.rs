@@ -10,6 +10,7 @@ use crate::domain::{DomainPattern, ListKind};
 /// `network.tlsTerminate`
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename_all = "camelCase"))]
+#[cfg_attr(test, schemars(extend("dependentRequired" = {"caCertPath": ["caKeyPath"], "caKeyPath": ["caCertPath"]})))]
 pub struct TlsTerminate {
     /// Certificate and key of the signing authority; one is made in memory if there is none.
     #[cfg_attr(test, schemars(flatten))]
