@@ -126,9 +126,7 @@ mod tests {
 
     #[test]
     fn writes_brackets_and_leaves_the_default_port_out() {
-        let write = |host: &str, port, default| {
-            Host::from_bare(host).unwrap().authority(port, default)
-        };
+        let write = |host: &str, port, default| Host::from_bare(host).unwrap().authority(port, default);
         assert_eq!(write("example.com", 443, 443), "example.com");
         assert_eq!(write("example.com", 443, 80), "example.com:443");
         assert_eq!(write("127.0.0.1", 80, 80), "127.0.0.1");

@@ -58,3 +58,34 @@ const IS_PLAIN: [bool; 256] = {
     }
     table
 };
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn strings_read_back(text in any::<String>()) {
+            let mut out = Vec::new();
+            write_str(&mut out, &text);
+            prop_assert_eq!(serde_json::from_slice::<String>(&out).unwrap(), text);
+        }
+
+        #[test]
+        fn bytes_read_back_as_latin1(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
+            let mut out = Vec::new();
+            write_latin1(&mut out, &bytes);
+            let text: String = bytes.iter().copied().map(char::from).collect();
+            prop_assert_eq!(serde_json::from_slice::<String>(&out).unwrap(), text);
+        }
+
+        #[test]
+        fn numbers_are_written_in_decimal(value in prop_oneof![any::<u64>(), 0..12u64]) {
+            let mut out = Vec::new();
+            write_u64(&mut out, value);
+            prop_assert_eq!(String::from_utf8(out).unwrap(), value.to_string());
+        }
+    }
+}
