@@ -241,3 +241,6 @@ fn within_limit(key: &'static str, text: Cow<'_, str>) -> Result<String, Protoco
     }
     Ok(text.into_owned())
 }
+
+#[cfg(test)]
+mod tests;

@@ -206,3 +206,6 @@ fn within<'a>(field: &'static str, text: &'a [u8]) -> Result<&'a [u8], ReqError>
 fn latin1_len(bytes: &[u8]) -> usize {
     bytes.len() + bytes.iter().filter(|&&b| b >= 0x80).count()
 }
+
+#[cfg(test)]
+mod tests;

@@ -94,7 +94,7 @@ fn an_error_names_the_place() {
     let error = check(text.as_bytes(), LIMITS).unwrap_err();
     assert_eq!(error.to_string(), "network[\"d\u{e9}f\"]: the key is there twice (line 3, column 21)");
     let error = check(b"[", LIMITS).unwrap_err();
-    assert_eq!(error.to_string(), "the text ends too early (line 1, column 2)");
+    assert_eq!(error.to_string(), "[0]: the text ends too early (line 1, column 2)");
 }
 
 /// A value that the strict reader takes: no null, and keys cannot repeat in a map.
