@@ -22,6 +22,10 @@ pub const LEAF_VALIDITY: Duration = Duration::from_secs(30 * 24 * 3600);
 /// How far a certificate's validity starts in the past, for clients whose clock is behind.
 pub const LEAF_BACKDATE: Duration = Duration::from_secs(3600);
 
+/// How long a CA made for one session is valid: no session lasts a year, and a forgotten trust store entry
+/// should not last for ever.
+pub const SESSION_CA_VALIDITY: Duration = Duration::from_secs(365 * 24 * 3600);
+
 // ---- Upstream
 
 /// One name's lookup, all servers, retries and both address families together.
