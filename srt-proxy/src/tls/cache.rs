@@ -26,7 +26,8 @@ pub struct LeafCache {
 impl LeafCache {
     /// An empty cache over a CA.
     pub fn new(authority: Authority) -> Self {
-        const SIZE: NonZeroUsize = NonZeroUsize::new(limits::LEAVES).expect("invariant: the limit is positive");
+        const SIZE: NonZeroUsize =
+            NonZeroUsize::new(limits::LEAVES).expect("invariant: the limit is positive");
         Self { authority, leaves: Mutex::new(LruCache::new(SIZE)) }
     }
 

@@ -66,7 +66,10 @@ impl Issuer {
     }
 
     /// Joins a certificate and its key.
-    pub(super) fn new(certificate: CertificateDer<'static>, key: &PrivateKeyDer<'_>) -> Result<Self, CaError> {
+    pub(super) fn new(
+        certificate: CertificateDer<'static>,
+        key: &PrivateKeyDer<'_>,
+    ) -> Result<Self, CaError> {
         let key = provider::load_key(key).map_err(|_| CaError::UnusableKey)?;
         let (scheme, algorithm) = choose_algorithm(&*key).ok_or(CaError::UnusableKey)?;
         let (_, parsed) = X509Certificate::from_der(&certificate).map_err(|_| CaError::BadCertificate)?;

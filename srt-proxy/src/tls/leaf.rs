@@ -130,7 +130,11 @@ fn name_subject(host: &Host) -> DistinguishedName {
 ///
 /// rcgen holds an issuer's name as one value for each attribute type, so it drops all but the last of two OUs
 /// or several DCs, and no client would find the issuer of such a leaf.
-fn sign(issuer: &Issuer, params: &CertificateParams, key: &LeafKey) -> Result<CertificateDer<'static>, MintError> {
+fn sign(
+    issuer: &Issuer,
+    params: &CertificateParams,
+    key: &LeafKey,
+) -> Result<CertificateDer<'static>, MintError> {
     let mut naming = CertificateParams::default();
     naming.distinguished_name = DistinguishedName::new();
     naming.key_identifier_method = KeyIdMethod::PreSpecified(issuer.key_id.clone().unwrap_or_default());

@@ -7,8 +7,8 @@
 //! The crypto provider is always passed explicitly ([`provider`]); nothing process-wide is installed.
 
 mod alpn;
-mod cache;
 mod ca;
+mod cache;
 mod client;
 mod der;
 mod hello;
