@@ -4,4 +4,6 @@
 
 pub mod dial;
 pub mod http;
+pub mod limits;
+pub mod prefixed;
 pub mod tls;
