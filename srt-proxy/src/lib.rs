@@ -4,4 +4,5 @@
 
 pub mod dial;
 pub mod http;
+pub mod limits;
 pub mod tls;
