@@ -20,7 +20,7 @@ pub const FIELDS_MAX: usize = 4096;
 /// becoming a quadratic burden. Real messages carry one or two.
 pub const CONNECTION_OPTIONS_MAX: usize = 64;
 
-/// Bytes of one chunk-size line, extensions included, its line end excluded.
+/// Bytes of one chunk-size line before its LF, extensions included.
 ///
 /// A size takes at most 16. Extensions are thrown away, so nothing is gained by reading long ones, and a
 /// sender of long ones spends our time without moving a body.

@@ -208,3 +208,6 @@ fn spans(bytes: &[u8], headers: &[Header<'_>]) -> Vec<FieldSpan> {
     };
     headers.iter().map(span).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,7 @@
 use std::str;
 
 use bytes::Bytes;
+use memchr::{memchr, memmem};
 use thiserror::Error;
 
 use super::authority::{Authority, AuthorityError};
@@ -80,8 +81,48 @@ pub enum RequestTarget<'a> {
 impl<'a> RequestTarget<'a> {
     /// Reads `spelled`, the target of a request with `method`.
     pub fn parse(method: &str, spelled: &'a Bytes) -> Result<Self, TargetError> {
-        todo!()
+        if method == "CONNECT" {
+            let Authority { host, port } = Authority::parse(spelled)?;
+            return Ok(Self::Connect { host, port: port.ok_or(TargetError::NoPort)? });
+        }
+        match &spelled[..] {
+            b"*" => Ok(Self::Asterisk),
+            [b'/', ..] => Ok(Self::Origin(PathAndQuery::parse(spelled.clone())?)),
+            _ => Self::parse_absolute(spelled),
+        }
     }
+
+    fn parse_absolute(spelled: &'a Bytes) -> Result<Self, TargetError> {
+        let colon = memmem::find(spelled, b"://").ok_or(TargetError::Form)?;
+        let (scheme, rest) = (&spelled[..colon], &spelled[colon + 3..]);
+        let scheme = if scheme.eq_ignore_ascii_case(b"http") {
+            Scheme::Http
+        } else if scheme.eq_ignore_ascii_case(b"https") {
+            Scheme::Https
+        } else if is_scheme(scheme) {
+            return Err(TargetError::Scheme);
+        } else {
+            return Err(TargetError::Form);
+        };
+        // RFC 3986 3.2: the authority ends at the first of these. A backslash does not end it, so it is a
+        // bad character in a host and not, as for browsers, a slash.
+        let authority_len = rest.iter().position(|byte| b"/?#".contains(byte)).unwrap_or(rest.len());
+        let (authority, resource) = rest.split_at(authority_len);
+        let authority = Authority::parse(authority)?;
+        let resource = match resource {
+            [] => Bytes::from_static(b"/"),
+            [b'/', ..] => spelled.slice_ref(resource),
+            // `http://example.com?a=1`: the path is empty, which on the wire is `/` (RFC 9112 3.2.1).
+            _ => [b"/", resource].concat().into(),
+        };
+        Ok(Self::Absolute { scheme, authority, resource: PathAndQuery::parse(resource)? })
+    }
+}
+
+/// RFC 3986 3.1
+fn is_scheme(bytes: &[u8]) -> bool {
+    matches!(bytes, [first, rest @ ..] if first.is_ascii_alphabetic()
+        && rest.iter().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte)))
 }
 
 /// Path and query of a request: the bytes that go upstream, exactly as the client spelled them.
@@ -95,7 +136,17 @@ pub struct PathAndQuery {
 impl PathAndQuery {
     /// Reads an origin-form target (also HTTP/2's `:path`).
     pub fn parse(spelled: Bytes) -> Result<Self, TargetError> {
-        todo!()
+        if let Some(byte) = spelled.iter().find(|byte| !byte.is_ascii_graphic() || **byte == b'#') {
+            return Err(if *byte == b'#' { TargetError::Fragment } else { TargetError::Byte });
+        }
+        match spelled[..] {
+            [b'/', b'/' | b'\\', ..] => Err(TargetError::DoubleSlash),
+            [b'/', ..] => {
+                let path_len = memchr(b'?', &spelled).unwrap_or(spelled.len());
+                Ok(Self { spelled, path_len })
+            }
+            _ => Err(TargetError::Form),
+        }
     }
 
     /// The bytes for the request line, a `?` without query included.
@@ -113,3 +164,6 @@ impl PathAndQuery {
         self.as_str().get(self.path_len + 1..).filter(|query| !query.is_empty())
     }
 }
+
+#[cfg(test)]
+mod tests;
