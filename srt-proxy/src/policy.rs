@@ -10,7 +10,7 @@ use srt_shared::lists::{ListAnswer, Lists};
 
 use crate::args::Config;
 use crate::decider::Link;
-use crate::dial::{Guard, GuardConfig};
+use crate::dial::{AddressPolicy, Guard};
 use crate::http::StripList;
 use crate::pipeline::refuse::Refusal;
 use crate::tls::LeafCache;
@@ -38,7 +38,7 @@ impl Policy {
     /// into private networks, and what cannot be looked into is refused.
     pub fn from_hello(hello: Hello, decider: Link, leaves: Option<Arc<LeafCache>>, config: &Config) -> Self {
         let lists = Arc::new(hello.into_lists());
-        let guard = Guard::new(GuardConfig {
+        let guard = Guard::new(AddressPolicy {
             lists: Arc::clone(&lists),
             deny_private: true,
             allowed: config.allow_resolved.clone(),

@@ -39,8 +39,8 @@ pub enum Refusal {
     BodylessMethodBody,
     /// The name leads only to addresses that may not be dialled.
     AddressNotAllowed(
-        /// The class of address, never the address: it may be the secret.
-        &'static str,
+        /// Names the class of address, never the address: it may be the secret.
+        String,
     ),
     /// All tunnel slots are taken.
     TooManyTunnels,
@@ -124,7 +124,7 @@ impl Refusal {
                 "the decider's header edits would travel in cleartext; use https, or --plaintext-header-set".into()
             }
             Self::BodylessMethodBody => "a GET, HEAD or OPTIONS request with a body cannot be judged by it".into(),
-            Self::AddressNotAllowed(class) => format!("resolved to {class}").into(),
+            Self::AddressNotAllowed(why) => why.as_str().into(),
             Self::TooManyTunnels => "too many open tunnels; close some, or raise the limit".into(),
             Self::MethodRefused => "TRACE and TRACK are not forwarded".into(),
             Self::UnsendableHeader => "a header value the decider set cannot be sent in HTTP".into(),

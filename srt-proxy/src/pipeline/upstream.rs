@@ -56,8 +56,8 @@ pub async fn dial(session: &Session, policy: &Policy, target: &Target) -> Result
             let wire = Wire::new(stream, BytesMut::new());
             Ok(Connection { target: target.clone(), wire, is_reused: false })
         }
-        Err(DialError::Refused(class)) => Err(Refusal::AddressNotAllowed(class).into()),
-        Err(DialError::Failed { reason, timed_out: false }) => Err(Failure::bad_gateway(reason).into()),
-        Err(DialError::Failed { reason, timed_out: true }) => Err(Failure::timeout(reason).into()),
+        Err(DialError::Refused(refused)) => Err(Refusal::AddressNotAllowed(refused.to_string()).into()),
+        Err(DialError::Failed(failed)) if failed.is_timeout() => Err(Failure::timeout(failed.to_string()).into()),
+        Err(DialError::Failed(failed)) => Err(Failure::bad_gateway(failed.to_string()).into()),
     }
 }
