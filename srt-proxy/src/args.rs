@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use clap::Parser;
 use srt_shared::address::AddrRange;
-use srt_shared::domain::DomainName;
-use srt_shared::field_name::FieldName;
+use srt_shared::field_name::{FieldName, FieldNameError};
 
+use crate::dial::Override;
 use crate::fds::FdArg;
 use crate::limits;
 
@@ -69,7 +69,7 @@ pub struct Args {
     ca_fd: Option<RawFd>,
 
     /// Never pass this response header back (`-`, `_` and `.` are one); repeatable
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = parse_field_name)]
     strip_response_header: Vec<FieldName>,
 
     /// Let the decider set headers and place credentials on cleartext requests
@@ -93,8 +93,8 @@ pub struct Args {
     deny_resolved: Vec<AddrRange>,
 
     /// Take this address for the name instead of looking it up; still checked; repeatable
-    #[arg(long, value_name = "NAME=ADDRESS", value_parser = parse_resolve)]
-    resolve: Vec<(DomainName, IpAddr)>,
+    #[arg(long, value_name = "NAME=ADDRESS")]
+    resolve: Vec<Override>,
 
     /// Trust the certificates of this PEM file for upstreams, beside the system's; repeatable
     #[arg(long, value_name = "FILE")]
@@ -151,7 +151,7 @@ pub struct Config {
     /// Ranges names must not resolve to.
     pub deny_resolved: Vec<AddrRange>,
     /// Fixed addresses of names.
-    pub resolve: Vec<(DomainName, IpAddr)>,
+    pub resolve: Vec<Override>,
     /// Further trusted roots for upstreams.
     pub upstream_ca: Vec<PathBuf>,
     /// Where events go.
@@ -236,11 +236,9 @@ fn listen_address(text: &str, any_interface: bool) -> Result<SocketAddr, &'stati
     Ok(SocketAddr::new(ip, port))
 }
 
-fn parse_resolve(text: &str) -> Result<(DomainName, IpAddr), String> {
-    let (name, address) = text.split_once('=').ok_or("write NAME=ADDRESS")?;
-    let name = DomainName::parse(name).map_err(|e| e.to_string())?;
-    let address = address.trim_matches(['[', ']']).parse().map_err(|_| "the address is not an IP address")?;
-    Ok((name, address))
+/// Any case, as header names are.
+fn parse_field_name(text: &str) -> Result<FieldName, FieldNameError> {
+    FieldName::parse(&text.to_ascii_lowercase())
 }
 
 #[cfg(test)]
@@ -257,8 +255,18 @@ mod tests {
             assert!(config(&["--decider-fd", "9", "--listen", good]).is_ok(), "{good}");
         }
         for bad in [
-            "0.0.0.0:0", "[::]:0", ":0", "example.com:0", "0177.0.0.1:0", "127.0.0.1", "127.0.0.1:65536",
-            "127.0.0.1:http", "[::ffff:127.0.0.1]:0", "127.0.0.1:+1", "127.1:1", "::1:80",
+            "0.0.0.0:0",
+            "[::]:0",
+            ":0",
+            "example.com:0",
+            "0177.0.0.1:0",
+            "127.0.0.1",
+            "127.0.0.1:65536",
+            "127.0.0.1:http",
+            "[::ffff:127.0.0.1]:0",
+            "127.0.0.1:+1",
+            "127.1:1",
+            "::1:80",
         ] {
             assert!(config(&["--decider-fd", "9", "--listen", bad]).is_err(), "{bad}");
         }

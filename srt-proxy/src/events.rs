@@ -58,7 +58,7 @@ impl Events {
     /// Writes one event, or counts it as lost.
     pub fn send(&self, event: &Event) {
         let Some(queue) = &self.queue else { return };
-        let mut line = event.to_json();
+        let Ok(mut line) = serde_json::to_vec(event) else { return };
         line.push(b'\n');
         if queue.try_send(line).is_err() {
             self.lost.fetch_add(1, Ordering::Relaxed);

@@ -125,7 +125,7 @@ impl FdStream {
 
     fn register(arg: FdArg, fd: OwnedFd) -> Result<Self, FdError> {
         set_nonblocking(&fd).map_err(|e| arg.failed(e))?;
-        let fd = AsyncFd::new(fd).map_err(|e| arg.failed(e))?;
+        let fd = sys::watch(fd).map_err(|e| arg.failed(e))?;
         Ok(Self { fd: Arc::new(fd) })
     }
 }
@@ -141,8 +141,7 @@ pub enum Direction {
 
 impl Direction {
     fn fits(self, access: OFlag) -> bool {
-        access == OFlag::O_RDWR
-            || access == if self == Self::In { OFlag::O_RDONLY } else { OFlag::O_WRONLY }
+        access == OFlag::O_RDWR || access == if self == Self::In { OFlag::O_RDONLY } else { OFlag::O_WRONLY }
     }
 
     fn expected(self) -> &'static str {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use srt_shared::decider::Hello;
 use srt_shared::domain::Host;
+use srt_shared::field_name::FieldName;
 use srt_shared::lists::{ListAnswer, Lists};
 
 use crate::args::Config;
@@ -50,7 +51,7 @@ impl Policy {
             guard,
             leaves,
             plaintext_header_set: config.plaintext_header_set,
-            strip: config.strip_response_headers.iter().collect(),
+            strip: strip_list(&config.strip_response_headers),
             max_tunnels: config.max_tunnels,
         }
     }
@@ -59,10 +60,21 @@ impl Policy {
     pub fn check_host(&self, host: &Host, port: u16) -> Result<(), Refusal> {
         match self.lists.check(host, port) {
             ListAnswer::Allowed(_) => Ok(()),
-            ListAnswer::Denied(entry) => Err(Refusal::HostNotAllowed { rule: entry.to_string(), reason: None }),
+            ListAnswer::Denied(entry) => {
+                Err(Refusal::HostNotAllowed { rule: entry.to_string(), reason: None })
+            }
             ListAnswer::NotListed => {
                 Err(Refusal::HostNotAllowed { rule: "allowedDomains".to_owned(), reason: None })
             }
         }
     }
+}
+
+fn strip_list(names: &[FieldName]) -> StripList {
+    let mut list = StripList::default();
+    for name in names {
+        let added = list.add(name.as_str());
+        debug_assert!(added.is_ok());
+    }
+    list
 }

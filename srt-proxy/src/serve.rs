@@ -15,7 +15,11 @@ use crate::session::Session;
 
 /// Accepts on `listener` and serves each connection, until `stop` is ready; then lets requests in flight finish
 /// for [`limits::DRAIN`] and ends every connection.
-pub async fn serve(listener: Listener, session: Arc<Session>, stop: impl Future<Output = ()>) -> io::Result<()> {
+pub async fn serve(
+    listener: Listener,
+    session: Arc<Session>,
+    stop: impl Future<Output = ()>,
+) -> io::Result<()> {
     let acceptor = Acceptor::new(listener)?;
     let mut connections = JoinSet::new();
     tokio::pin!(stop);

@@ -5,19 +5,20 @@ use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use srt_shared::secret::Secret;
 use tokio::io::AsyncReadExt;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::{debug, info};
 
 use crate::args::{Config, DeciderOn, ListenOn};
 use crate::decider::{self, Link, LinkError};
-use crate::dial::{DialConfig, Dialler};
+use crate::dial::{Dialler, Resolver};
 use crate::events::Events;
 use crate::fds::{self, Direction, FdError, FdStream, Listener};
 use crate::policy::Policy;
 use crate::serve::serve;
 use crate::session::Session;
-use crate::tls::{Authority, CaError, LeafCache, UpstreamTls, UpstreamTlsError};
+use crate::tls::{Authority, CaError, LeafCache, RootsError, UpstreamTls};
 
 /// Exit status for a wrong command line, and for a decider that ends before its hello.
 pub const USAGE: u8 = 2;
@@ -34,7 +35,7 @@ pub enum StartError {
     Ca(#[from] CaError),
     /// An `--upstream-ca` file.
     #[error("--upstream-ca: {0}")]
-    Roots(#[from] UpstreamTlsError),
+    Roots(#[from] RootsError),
     /// Our own listener.
     #[error("--listen: {0}")]
     Listen(io::Error),
@@ -93,7 +94,7 @@ async fn run_async(config: Config) -> Result<(), StartError> {
 
     let (link, hello, mut ended) = decider::connect(input, output, config.decider_timeout).await?;
     let leaves = leaves.await.map_err(|e| io::Error::other(e.to_string()))??;
-    let dialler = Dialler::new(DialConfig { resolve: config.resolve.clone(), tls: upstream_tls });
+    let dialler = Dialler::new(Resolver::new(config.resolve.clone()), upstream_tls);
     let policy = Policy::from_hello(hello, link.clone(), leaves, &config);
     let session = Arc::new(Session::new(policy, dialler, events));
     info!("serving");
@@ -116,8 +117,8 @@ fn close(link: &Link) {
 
 fn load_ca(ca: Option<fds::FdArg>) -> Result<Option<Arc<LeafCache>>, StartError> {
     let Some(arg) = ca else { return Ok(None) };
-    let pem = fds::read_ca(arg)?;
-    Ok(Some(Arc::new(LeafCache::new(Authority::from_pem(pem)?)?)))
+    let pem = Secret::from(fds::read_ca(arg)?);
+    Ok(Some(Arc::new(LeafCache::new(Authority::from_pem(&pem)?))))
 }
 
 fn listen(address: std::net::SocketAddr) -> Result<Listener, StartError> {

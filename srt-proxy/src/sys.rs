@@ -1,4 +1,5 @@
-//! The only unsafe code of the crate: taking ownership of descriptors the host left open for us.
+//! The only unsafe code of the crate: taking ownership of descriptors the host left open for us, and watching
+//! them.
 #![allow(unsafe_code)]
 
 use std::collections::BTreeSet;
@@ -7,6 +8,7 @@ use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::sync::Mutex;
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+use tokio::io::unix::AsyncFd;
 
 static ADOPTED: Mutex<BTreeSet<RawFd>> = Mutex::new(BTreeSet::new());
 
@@ -29,4 +31,10 @@ pub fn adopt(number: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: the descriptor is open (F_GETFD succeeded), came from the host by number on the command line, so
     // nothing in this process opened or owns it, and `ADOPTED` keeps this from happening twice.
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
+}
+
+/// Registers a descriptor with the event loop. Fails for what cannot be waited on, such as a regular file.
+pub fn watch(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: an `OwnedFd` names the same open descriptor for its whole life, and the `AsyncFd` owns it.
+    unsafe { AsyncFd::register(fd) }.map_err(io::Error::from)
 }

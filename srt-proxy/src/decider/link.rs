@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use srt_shared::decider::frame::{FrameReader, Side};
 use srt_shared::decider::{
-    FromDecider, Hello, ProtocolError, ReqError, ReqRef, encode_body, encode_hello, encode_req, parse_from_decider,
+    FromDecider, Hello, ProtocolError, ReqError, ReqRef, encode_body, encode_hello, encode_req,
+    parse_from_decider,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{Notify, oneshot, watch};
@@ -106,7 +107,11 @@ impl Shared {
 }
 
 /// Exchanges the hellos and starts the link's tasks.
-pub async fn connect(input: FdStream, output: FdStream, timeout: Duration) -> Result<(Link, Hello, Ended), LinkError> {
+pub async fn connect(
+    input: FdStream,
+    output: FdStream,
+    timeout: Duration,
+) -> Result<(Link, Hello, Ended), LinkError> {
     let (mut input, mut output) = (input, output);
     let mut frame = Vec::new();
     encode_hello(&mut frame);

@@ -5,5 +5,5 @@ mod link;
 mod table;
 
 pub use budget::{BodyBudget, Reservation};
-pub use link::{Ended, Link, LinkError, Question, connect};
+pub use link::{AskError, Ended, Link, LinkError, Question, connect};
 pub use table::Answer;

@@ -41,7 +41,10 @@ pub enum NoRequest {
 }
 
 /// Reads the next head. An idle wait may be long; a head that has begun must come to its end soon.
-pub async fn next_head<S: ClientStream>(client: &mut Wire<S>, timer: &mut Timer) -> Result<RequestHead, NoRequest> {
+pub async fn next_head<S: ClientStream>(
+    client: &mut Wire<S>,
+    timer: &mut Timer,
+) -> Result<RequestHead, NoRequest> {
     let mut reader = HeadReader::new();
     let mut begun = false;
     client.rest();
@@ -73,12 +76,18 @@ pub async fn next_head<S: ClientStream>(client: &mut Wire<S>, timer: &mut Timer)
 }
 
 /// Serves the requests of a terminated tunnel, to its end.
-pub async fn serve_requests<S: ClientStream>(mut client: Wire<S>, mut pipeline: Pipeline<'_>, timer: &mut Timer) {
+pub async fn serve_requests<S: ClientStream>(
+    mut client: Wire<S>,
+    mut pipeline: Pipeline<'_>,
+    timer: &mut Timer,
+) {
     loop {
         let head = match next_head(&mut client, timer).await {
             Ok(head) => head,
             Err(NoRequest::Ended) => return,
-            Err(NoRequest::Refused(refusal)) => return refuse(&mut client, pipeline.session(), refusal).await,
+            Err(NoRequest::Refused(refusal)) => {
+                return refuse(&mut client, pipeline.session(), refusal).await;
+            }
         };
         if !serve_one(&mut client, &mut pipeline, &head, timer).await {
             return;

@@ -61,7 +61,8 @@ pub async fn serve(mut client: Wire<ClientSocket>, session: &Arc<Session>, targe
             serve_requests(client, pipeline, &mut timer).await;
         }
         Ok(Err(refusal)) => Record::connect(session, Some(&target)).refused(&refusal),
-        Err(_) => Record::connect(session, Some(&target)).refused(&Refusal::OpaqueTunnel("no TLS handshake in time")),
+        Err(_) => Record::connect(session, Some(&target))
+            .refused(&Refusal::OpaqueTunnel("no TLS handshake in time")),
     }
     drop(slot);
 }
@@ -69,7 +70,8 @@ pub async fn serve(mut client: Wire<ClientSocket>, session: &Arc<Session>, targe
 /// Everything that can be refused before the client is told that its tunnel stands.
 fn admit(session: &Session, policy: &Policy, target: &Target) -> Result<(Slot, Arc<LeafCache>), Refusal> {
     policy.check_host(target.host(), target.port())?;
-    let leaves = policy.leaves.as_ref().ok_or(Refusal::OpaqueTunnel("TLS cannot be terminated: no CA was given"))?;
+    let leaves =
+        policy.leaves.as_ref().ok_or(Refusal::OpaqueTunnel("TLS cannot be terminated: no CA was given"))?;
     let slot = session.tunnels.take().ok_or(Refusal::TooManyTunnels)?;
     Ok((slot, Arc::clone(leaves)))
 }

@@ -93,25 +93,25 @@ async fn gather<S: ClientStream>(
     question: &mut decider::Question,
     max: usize,
 ) -> Result<Shown, Stop> {
-        timer.set(limits::IDLE);
-        let mut denied = pin!(question.answer());
-        std::future::poll_fn(|cx| {
-            if let Poll::Ready(answer) = denied.as_mut().poll(cx) {
-                return Poll::Ready(Err(judge(answer).err().unwrap_or(Stop::Cut("no verdict"))));
-            }
-            let before = client.input.len();
-            if let Poll::Ready(result) = body.poll_gather(cx, client, max) {
-                return Poll::Ready(result.map_err(|malformed| match malformed {
-                    Some(error) => Refusal::bad_request(error.to_string()).into(),
-                    None => Stop::Cut("the client left inside the body"),
-                }));
-            }
-            if client.input.len() != before {
-                timer.set(limits::IDLE);
-            }
-            timer.poll_expired(cx).map(|()| Err(Stop::Cut("nothing of the body came for too long")))
-        })
-        .await
+    timer.set(limits::IDLE);
+    let mut denied = pin!(question.answer());
+    std::future::poll_fn(|cx| {
+        if let Poll::Ready(answer) = denied.as_mut().poll(cx) {
+            return Poll::Ready(Err(judge(answer).err().unwrap_or(Stop::Cut("no verdict"))));
+        }
+        let before = client.input.len();
+        if let Poll::Ready(result) = body.poll_gather(cx, client, max) {
+            return Poll::Ready(result.map_err(|malformed| match malformed {
+                Some(error) => Refusal::bad_request(error.to_string()).into(),
+                None => Stop::Cut("the client left inside the body"),
+            }));
+        }
+        if client.input.len() != before {
+            timer.set(limits::IDLE);
+        }
+        timer.poll_expired(cx).map(|()| Err(Stop::Cut("nothing of the body came for too long")))
+    })
+    .await
 }
 
 /// Waits for an answer, and for the client to leave. Reads a little ahead for that, never more.

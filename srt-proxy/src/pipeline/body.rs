@@ -39,7 +39,13 @@ impl RequestBody {
     pub fn new(head: &RequestHead, framing: BodyFraming) -> Self {
         let expects_continue = head.version() == Version::Http11
             && head.fields().values("expect").any(|value| value.eq_ignore_ascii_case(b"100-continue"));
-        Self { framing, reader: BodyReader::new(framing), held: BytesMut::new(), reservation: None, expects_continue }
+        Self {
+            framing,
+            reader: BodyReader::new(framing),
+            held: BytesMut::new(),
+            reservation: None,
+            expects_continue,
+        }
     }
 
     /// Whether no byte of it was taken: then the request can be sent a second time.
@@ -81,7 +87,8 @@ impl RequestBody {
 
     /// How much a read may take: what is left to come, within reason.
     fn room(&self) -> usize {
-        let left = self.reader.remaining().and_then(|left| usize::try_from(left).ok()).unwrap_or(limits::READ_BULK);
+        let left =
+            self.reader.remaining().and_then(|left| usize::try_from(left).ok()).unwrap_or(limits::READ_BULK);
         left.clamp(limits::READ_SMALL, limits::READ_BULK)
     }
 

@@ -78,7 +78,9 @@ pub struct Exchange<'a, S> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Upload {
-    Sending { chunked: bool },
+    Sending {
+        chunked: bool,
+    },
     /// All of it is with the upstream, or in its socket.
     Ended,
     /// The upstream takes no more; its answer may say why.
@@ -136,7 +138,9 @@ impl<'a, S: ClientStream> Exchange<'a, S> {
     }
 
     fn is_held_up(&self) -> bool {
-        matches!(self.upload, Upload::Sending { .. }) || !self.client.is_drained() || !self.upstream.is_drained()
+        matches!(self.upload, Upload::Sending { .. })
+            || !self.client.is_drained()
+            || !self.upstream.is_drained()
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Completed, Broken>> {
@@ -228,7 +232,9 @@ impl<'a, S: ClientStream> Exchange<'a, S> {
                             Poll::Pending => return Poll::Pending,
                             Poll::Ready(Ok(1..)) => self.moved += 1,
                             Poll::Ready(Ok(0) | Err(_)) => {
-                                let failure = Failure::bad_gateway("the upstream closed the connection without an answer");
+                                let failure = Failure::bad_gateway(
+                                    "the upstream closed the connection without an answer",
+                                );
                                 return Poll::Ready(Err(Broken::Upstream { failure, nothing_received }));
                             }
                         }
@@ -322,7 +328,9 @@ impl<'a, S: ClientStream> Exchange<'a, S> {
         let ours = ConnectionOptions::parse(self.head.fields()).map_err(|e| bad_answer(&e))?;
         let http11 = is_http11(self.head);
         let (field, delimited) = match framing.body {
-            BodyFraming::None => (framing.declared_length.map_or(FramingField::Absent, FramingField::Length), true),
+            BodyFraming::None => {
+                (framing.declared_length.map_or(FramingField::Absent, FramingField::Length), true)
+            }
             BodyFraming::Length(length) => (FramingField::Length(length), true),
             BodyFraming::Chunked if http11 => (FramingField::Chunked, true),
             BodyFraming::Chunked | BodyFraming::UntilClose => (FramingField::Absent, false),

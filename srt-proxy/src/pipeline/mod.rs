@@ -17,7 +17,7 @@ mod upstream;
 
 use std::sync::Arc;
 
-use crate::http::{BodyFraming, PathAndQuery, RequestHead, RequestTarget, Version, request_framing};
+use crate::http::{PathAndQuery, RequestHead, RequestTarget, Version, request_framing};
 use crate::ingress::{ClientStream, Origin};
 use crate::policy::Policy;
 use crate::session::Session;
@@ -121,8 +121,12 @@ impl<'s> Pipeline<'s> {
                 let port = authority.port.unwrap_or(scheme.default_port());
                 Ok((Target::new(authority.host, port, scheme)?, resource))
             }
-            (Origin::Plain, _) => Err(Refusal::bad_request("a request to a proxy must name an http or https URI")),
-            (Origin::Tunnel { target, .. }, RequestTarget::Origin(resource)) => Ok((target.clone(), resource)),
+            (Origin::Plain, _) => {
+                Err(Refusal::bad_request("a request to a proxy must name an http or https URI"))
+            }
+            (Origin::Tunnel { target, .. }, RequestTarget::Origin(resource)) => {
+                Ok((target.clone(), resource))
+            }
             (Origin::Tunnel { .. }, _) => {
                 Err(Refusal::bad_request("inside a tunnel the request target must be a path"))
             }
@@ -215,7 +219,11 @@ impl<'s> Pipeline<'s> {
     }
 
     /// Step 4. The client may leave meanwhile, but a dial is short and bounded.
-    async fn dial<S: ClientStream>(&self, _client: &mut Wire<S>, target: &Target) -> Result<Connection, Stop> {
+    async fn dial<S: ClientStream>(
+        &self,
+        _client: &mut Wire<S>,
+        target: &Target,
+    ) -> Result<Connection, Stop> {
         // Boxed: the future of name lookup and handshake is large, and every connection would carry it for life.
         Box::pin(upstream::dial(self.session, &self.policy, target)).await.map_err(Stop::Answer)
     }

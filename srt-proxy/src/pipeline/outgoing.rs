@@ -52,7 +52,14 @@ impl<'a> Outgoing<'a> {
         let values = edits.set().iter().flat_map(|field| &field.values).map(|value| value.to_latin1());
         let values = values.collect::<Option<_>>().ok_or(Refusal::UnsendableHeader)?;
         let authorization = edits.cred().map(|cred| authorization(cred, target));
-        Ok(Self { head, target, resource, framing, connection, edits: Prepared { edits, values, authorization } })
+        Ok(Self {
+            head,
+            target,
+            resource,
+            framing,
+            connection,
+            edits: Prepared { edits, values, authorization },
+        })
     }
 
     /// Whether anything would be sent that the client did not send.
@@ -65,7 +72,14 @@ impl<'a> Outgoing<'a> {
         let edits = self.edits.to_http();
         let fields = forwarded_request_fields(self.head.fields(), &self.connection, &edits);
         let out = wire.output().front();
-        write_request_head(out, self.head.method(), self.resource, self.target.authority(), fields, self.framing);
+        write_request_head(
+            out,
+            self.head.method(),
+            self.resource,
+            self.target.authority(),
+            fields,
+            self.framing,
+        );
     }
 }
 
@@ -77,7 +91,8 @@ impl Prepared<'_> {
             let accepted = edits.remove(name.as_str());
             debug_assert!(accepted.is_ok());
         }
-        let names = self.edits.set().iter().flat_map(|field| field.values.iter().map(|_| field.name.as_str()));
+        let names =
+            self.edits.set().iter().flat_map(|field| field.values.iter().map(|_| field.name.as_str()));
         for (name, value) in names.zip(&self.values) {
             let accepted = edits.set(name, value);
             debug_assert!(accepted.is_ok());
@@ -93,7 +108,8 @@ impl Prepared<'_> {
 /// GitHub's git endpoint takes tokens as the password of a user by this name, and not as a bearer.
 fn authorization(cred: &Cred, target: &Target) -> Secret {
     let secret = cred.credential().expose();
-    let is_github = cred.class() == "github" && target.host().name().is_some_and(|n| n.as_str() == "github.com");
+    let is_github =
+        cred.class() == "github" && target.host().name().is_some_and(|n| n.as_str() == "github.com");
     let mut value = Vec::with_capacity(secret.len() * 2 + 32);
     if is_github {
         let pair = Secret::from([b"x-access-token:", secret].concat());

@@ -118,17 +118,24 @@ impl Refusal {
             Self::Decider { .. } => "denied by the decider".into(),
             Self::DeciderUnavailable(why) => format!("no verdict from the decider: {why}").into(),
             Self::BadRequest(why) => why.as_ref().into(),
-            Self::Misdirected(what) => format!("{what} does not name the host and port of this connection").into(),
+            Self::Misdirected(what) => {
+                format!("{what} does not name the host and port of this connection").into()
+            }
             Self::OpaqueTunnel(why) => (*why).into(),
             Self::PlaintextHeaderSet => {
-                "the decider's header edits would travel in cleartext; use https, or --plaintext-header-set".into()
+                "the decider's header edits would travel in cleartext; use https, or --plaintext-header-set"
+                    .into()
             }
-            Self::BodylessMethodBody => "a GET, HEAD or OPTIONS request with a body cannot be judged by it".into(),
+            Self::BodylessMethodBody => {
+                "a GET, HEAD or OPTIONS request with a body cannot be judged by it".into()
+            }
             Self::AddressNotAllowed(why) => why.as_str().into(),
             Self::TooManyTunnels => "too many open tunnels; close some, or raise the limit".into(),
             Self::MethodRefused => "TRACE and TRACK are not forwarded".into(),
             Self::UnsendableHeader => "a header value the decider set cannot be sent in HTTP".into(),
-            Self::AmbiguousTarget => "the request target names another path once normalised; send it normalised".into(),
+            Self::AmbiguousTarget => {
+                "the request target names another path once normalised; send it normalised".into()
+            }
         };
         clean_reason(&text, "denied")
     }
@@ -139,7 +146,14 @@ impl Refusal {
         let reason = self.reason();
         let phrase = if connect { status_phrase(&reason) } else { phrase_of(self.status()).to_owned() };
         let text = format!("srt-proxy: {about}: {reason} ({})\n", self.code());
-        write_answer(out, self.status(), &phrase, &[("X-Deny-Reason", self.code().as_str()), ("X-Proxy-Error", self.proxy_error())], &text, head_only);
+        write_answer(
+            out,
+            self.status(),
+            &phrase,
+            &[("X-Deny-Reason", self.code().as_str()), ("X-Proxy-Error", self.proxy_error())],
+            &text,
+            head_only,
+        );
     }
 }
 
@@ -218,7 +232,14 @@ impl fmt::Display for About<'_> {
     }
 }
 
-fn write_answer(out: &mut BytesMut, status: u16, phrase: &str, fields: &[(&str, &str)], text: &str, head_only: bool) {
+fn write_answer(
+    out: &mut BytesMut,
+    status: u16,
+    phrase: &str,
+    fields: &[(&str, &str)],
+    text: &str,
+    head_only: bool,
+) {
     let mut head = format!("HTTP/1.1 {status} {phrase}\r\n");
     for (name, value) in fields {
         head.push_str(&format!("{name}: {value}\r\n"));

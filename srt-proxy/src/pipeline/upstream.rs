@@ -57,7 +57,9 @@ pub async fn dial(session: &Session, policy: &Policy, target: &Target) -> Result
             Ok(Connection { target: target.clone(), wire, is_reused: false })
         }
         Err(DialError::Refused(refused)) => Err(Refusal::AddressNotAllowed(refused.to_string()).into()),
-        Err(DialError::Failed(failed)) if failed.is_timeout() => Err(Failure::timeout(failed.to_string()).into()),
+        Err(DialError::Failed(failed)) if failed.is_timeout() => {
+            Err(Failure::timeout(failed.to_string()).into())
+        }
         Err(DialError::Failed(failed)) => Err(Failure::bad_gateway(failed.to_string()).into()),
     }
 }
