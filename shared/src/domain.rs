@@ -1,1 +1,0 @@
-//! Hosts, and the patterns of the allow and deny lists.
