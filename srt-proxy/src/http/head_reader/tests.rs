@@ -377,7 +377,7 @@ proptest! {
             prop_assert!(head.target().bytes().all(|byte| byte.is_ascii_graphic()));
             prop_assert!(!head.method().is_empty());
             for field in head.fields().iter() {
-                prop_assert!(crate::http::name::is_token(field.name));
+                prop_assert!(is_token(field.name));
                 prop_assert!(!field.value.iter().any(|&byte| byte.is_ascii_control() && byte != b'\t'));
                 prop_assert_eq!(field.value.trim_ascii(), field.value);
             }
