@@ -6,13 +6,12 @@ use std::sync::Arc;
 
 use srt_shared::decider::Hello;
 use srt_shared::domain::Host;
-use srt_shared::field_name::FieldName;
+use srt_shared::field_name::FieldNameSet;
 use srt_shared::lists::{ListAnswer, Lists};
 
 use crate::args::Config;
 use crate::decider::Link;
 use crate::dial::{AddressPolicy, Guard};
-use crate::http::StripList;
 use crate::pipeline::refuse::Refusal;
 use crate::tls::LeafCache;
 
@@ -29,7 +28,7 @@ pub struct Policy {
     /// Whether header sets may travel in cleartext.
     pub plaintext_header_set: bool,
     /// Response headers never passed back.
-    pub strip: StripList,
+    pub strip: FieldNameSet,
     /// Terminated tunnels at once.
     pub max_tunnels: usize,
 }
@@ -51,7 +50,7 @@ impl Policy {
             guard,
             leaves,
             plaintext_header_set: config.plaintext_header_set,
-            strip: strip_list(&config.strip_response_headers),
+            strip: config.strip_response_headers.iter().map(|name| name.as_str()).collect(),
             max_tunnels: config.max_tunnels,
         }
     }
@@ -68,13 +67,4 @@ impl Policy {
             }
         }
     }
-}
-
-fn strip_list(names: &[FieldName]) -> StripList {
-    let mut list = StripList::default();
-    for name in names {
-        let added = list.add(name.as_str());
-        debug_assert!(added.is_ok());
-    }
-    list
 }
