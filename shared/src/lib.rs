@@ -12,6 +12,7 @@ pub mod event;
 pub mod field_name;
 pub mod glob;
 pub mod json;
+pub mod limits;
 pub mod lists;
 pub mod secret;
 pub mod settings;

@@ -99,7 +99,9 @@ impl DomainPattern {
             && match (&self.host, host) {
                 (HostPattern::Any, _) => true,
                 (HostPattern::Name(own), Host::Name(name)) => own == name,
-                (HostPattern::Subdomains(own), Host::Name(name)) => name.parents().any(|up| up == own.as_str()),
+                (HostPattern::Subdomains(own), Host::Name(name)) => {
+                    name.parents().any(|up| up == own.as_str())
+                }
                 (HostPattern::Addr(own), Host::Addr(addr)) => own == addr,
                 _ => false,
             }
@@ -219,7 +221,11 @@ fn parse_host(host: &str, grammar: Grammar) -> Result<HostPattern, PatternError>
         return Ok(HostPattern::Addr(addr.into()));
     }
     if host.contains([':', ']']) {
-        return Err(if grammar == Grammar::Settings { PatternError::BareIpv6 } else { PatternError::BadIpv6 });
+        return Err(if grammar == Grammar::Settings {
+            PatternError::BareIpv6
+        } else {
+            PatternError::BadIpv6
+        });
     }
     if let Ok(addr) = host.parse::<Ipv4Addr>() {
         return Ok(HostPattern::Addr(addr.into()));
@@ -265,7 +271,9 @@ fn check_name(name: &str) -> Result<(), PatternError> {
 }
 
 fn check_label(label: &[u8]) -> Result<(), PatternError> {
-    let (Some(first), Some(last)) = (label.first(), label.last()) else { return Err(PatternError::EmptyLabel) };
+    let (Some(first), Some(last)) = (label.first(), label.last()) else {
+        return Err(PatternError::EmptyLabel);
+    };
     if label.len() > MAX_LABEL {
         return Err(PatternError::TooLong);
     }

@@ -1,1 +1,0 @@
-//! Event records: what was allowed, refused, failed, closed.

@@ -1,0 +1,53 @@
+use crate::limits::MAX_SHOWN_REASON;
+
+/// Makes a reason fit to be shown on one line of a report that a person or a model reads: each run of control
+/// or invisible characters becomes one blank, `<` and `>` go (they would open or close the report's own tags),
+/// the ends are trimmed, and at most 500 UTF-16 units stay. Where nothing is left it is `fallback`.
+///
+/// Whoever writes a reason is not always who is believed: bidi controls can show a line as the opposite of
+/// what it says.
+pub fn clean_reason(reason: &str, fallback: &str) -> String {
+    let mut line = String::with_capacity(reason.len());
+    let mut in_run = false;
+    for c in reason.chars().filter(|c| !matches!(c, '<' | '>')) {
+        let is_unseen = is_unseen(c);
+        match (is_unseen, in_run) {
+            (true, false) => line.push(' '),
+            (true, true) => {}
+            (false, _) => line.push(c),
+        }
+        in_run = is_unseen;
+    }
+    let line = first_units(line.trim(), MAX_SHOWN_REASON).trim_end();
+    if line.is_empty() { fallback.to_owned() } else { line.to_owned() }
+}
+
+/// A cleaned reason as the phrase of a status line, where clients disagree on how to read anything but ASCII:
+/// every other character becomes `?`.
+pub fn status_phrase(cleaned: &str) -> String {
+    cleaned.chars().map(|c| if matches!(c, ' '..='~') { c } else { '?' }).collect()
+}
+
+fn first_units(text: &str, units: usize) -> &str {
+    let mut left = units;
+    for (at, c) in text.char_indices() {
+        match left.checked_sub(c.len_utf16()) {
+            Some(rest) => left = rest,
+            None => return &text[..at],
+        }
+    }
+    text
+}
+
+/// Controls (C0, DEL, C1, line and paragraph separator), and characters that show nothing or change how their
+/// neighbours are shown: the Unicode general category Cf and the default ignorable characters.
+fn is_unseen(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{34f}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{890}' | '\u{891}' | '\u{8e2}'
+            | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+            | '\u{110bd}' | '\u{110cd}' | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}')
+}

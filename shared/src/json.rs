@@ -1,1 +1,0 @@
-//! Strict JSON: refuses what two parsers could read differently.

@@ -1,0 +1,397 @@
+use std::borrow::Cow;
+
+use thiserror::Error;
+
+/// Reads JSON (RFC 8259) one value at a time, without building a tree and, where a string has no escapes,
+/// without copying it.
+#[derive(Debug)]
+pub struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+    depth: usize,
+    max_depth: usize,
+}
+
+/// Where a text stopped being acceptable, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("{fault}, at byte {at}")]
+pub struct ReadError {
+    /// What is wrong.
+    pub fault: Fault,
+    /// Offset in bytes from the start of the text.
+    pub at: usize,
+}
+
+/// What is wrong with a JSON text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum Fault {
+    /// Not UTF-8; surrogates encoded in UTF-8 and overlong forms included (RFC 3629 section 3).
+    #[error("not UTF-8")]
+    NotUtf8,
+    /// U+FEFF in front (RFC 8259 section 8.1 forbids to send it).
+    #[error("a byte order mark is not JSON")]
+    ByteOrderMark,
+    /// More bytes than the limit.
+    #[error("longer than {0} bytes")]
+    TooLong(usize),
+    /// More arrays and objects in one another than the limit.
+    #[error("nested deeper than {0} levels")]
+    TooDeep(usize),
+    /// The text ended inside a value.
+    #[error("the text ends too early")]
+    UnexpectedEnd,
+    /// Something follows the one value.
+    #[error("something follows the value")]
+    TrailingData,
+    /// Another kind of value, or no value at all.
+    #[error("expected {0}")]
+    Expected(&'static str),
+    /// `null` where it is refused.
+    #[error("null is not allowed")]
+    Null,
+    /// The same key twice in one object.
+    #[error("the key is there twice")]
+    DuplicateKey,
+    /// A surrogate escape without its other half.
+    #[error("a lone surrogate")]
+    LoneSurrogate,
+    /// A backslash followed by something that is no escape.
+    #[error("an invalid escape")]
+    BadEscape,
+    /// A control character that had to be escaped.
+    #[error("a control character in a string")]
+    ControlCharacter,
+    /// Digits that are no JSON number, like `01` or `1.`.
+    #[error("an invalid number")]
+    BadNumber,
+}
+
+/// The kind of value that comes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Object,
+    Array,
+    String,
+    Number,
+    Bool,
+    Null,
+}
+
+impl<'a> Reader<'a> {
+    /// Starts on a text of one value, which may nest `max_depth` arrays and objects.
+    ///
+    /// # Errors
+    /// When the bytes are not UTF-8 or start with a byte order mark.
+    pub fn new(bytes: &'a [u8], max_depth: usize) -> Result<Self, ReadError> {
+        let text = std::str::from_utf8(bytes)
+            .map_err(|e| ReadError { fault: Fault::NotUtf8, at: e.valid_up_to() })?;
+        if text.starts_with('\u{feff}') {
+            return Err(ReadError { fault: Fault::ByteOrderMark, at: 0 });
+        }
+        Ok(Self { text, at: 0, depth: 0, max_depth })
+    }
+
+    /// Checks that nothing but blanks follows.
+    ///
+    /// # Errors
+    /// [`Fault::TrailingData`].
+    pub fn end(mut self) -> Result<(), ReadError> {
+        match self.peek() {
+            None => Ok(()),
+            Some(_) => Err(self.error(Fault::TrailingData)),
+        }
+    }
+
+    /// An error at the place reached.
+    pub fn error(&self, fault: Fault) -> ReadError {
+        ReadError { fault, at: self.at }
+    }
+
+    /// Reads an object, handing each key to `member`, which must read the value.
+    ///
+    /// Repeated keys are for `member` to find: it knows what it has seen.
+    ///
+    /// # Errors
+    /// For anything that is no object, and whatever `member` returns.
+    pub fn object<E: From<ReadError>>(
+        &mut self,
+        mut member: impl FnMut(&mut Self, Cow<'a, str>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.open(b'{', "an object")?;
+        if self.take(b'}') {
+            self.depth -= 1;
+            return Ok(());
+        }
+        loop {
+            let key = self.string()?;
+            if !self.take(b':') {
+                return Err(self.expected("a colon").into());
+            }
+            member(self, key)?;
+            if self.take(b'}') {
+                self.depth -= 1;
+                return Ok(());
+            }
+            if !self.take(b',') {
+                return Err(self.expected("a comma or the end of the object").into());
+            }
+        }
+    }
+
+    /// Reads an array; `element` must read one value each time it is called.
+    ///
+    /// # Errors
+    /// For anything that is no array, and whatever `element` returns.
+    pub fn array<E: From<ReadError>>(
+        &mut self,
+        mut element: impl FnMut(&mut Self) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.open(b'[', "an array")?;
+        if self.take(b']') {
+            self.depth -= 1;
+            return Ok(());
+        }
+        loop {
+            element(self)?;
+            if self.take(b']') {
+                self.depth -= 1;
+                return Ok(());
+            }
+            if !self.take(b',') {
+                return Err(self.expected("a comma or the end of the array").into());
+            }
+        }
+    }
+
+    /// Reads a string.
+    ///
+    /// # Errors
+    /// For any other value, a bad escape, a lone surrogate, or a raw control character.
+    pub fn string(&mut self) -> Result<Cow<'a, str>, ReadError> {
+        if !self.take(b'"') {
+            return Err(self.expected("a string"));
+        }
+        let start = self.at;
+        self.at += plain_prefix(&self.text.as_bytes()[start..]);
+        if self.byte() == Some(b'"') {
+            let plain = &self.text[start..self.at];
+            self.at += 1;
+            return Ok(Cow::Borrowed(plain));
+        }
+        self.escaped_string(start).map(Cow::Owned)
+    }
+
+    /// Reads an integer: digits, perhaps with a minus sign. `1.0`, `1e0` and `-0` are other ways to write a
+    /// number that not every reader takes for the same integer, and are refused.
+    ///
+    /// # Errors
+    /// For any other value, and for a number that does not fit.
+    pub fn integer(&mut self) -> Result<i64, ReadError> {
+        const WANTED: Fault = Fault::Expected("an integer");
+        if self.kind()? != Kind::Number {
+            return Err(self.error(WANTED));
+        }
+        let start = self.at;
+        let digits = self.number()?;
+        match digits.parse() {
+            Ok(value) if digits != "-0" => Ok(value),
+            _ => Err(ReadError { fault: WANTED, at: start }),
+        }
+    }
+
+    /// Reads `true` or `false`.
+    ///
+    /// # Errors
+    /// For any other value.
+    pub fn boolean(&mut self) -> Result<bool, ReadError> {
+        match self.kind()? {
+            Kind::Bool if self.byte() == Some(b't') => self.literal("true").map(|()| true),
+            Kind::Bool => self.literal("false").map(|()| false),
+            _ => Err(self.error(Fault::Expected("true or false"))),
+        }
+    }
+
+    /// Reads `null`.
+    pub(super) fn null(&mut self) -> Result<(), ReadError> {
+        self.peek();
+        self.literal("null")
+    }
+
+    /// Reads a number and gives its text.
+    pub(super) fn number(&mut self) -> Result<&'a str, ReadError> {
+        self.peek();
+        let start = self.at;
+        let bytes = self.text.as_bytes();
+        let digits = |at: &mut usize| {
+            let from = *at;
+            while bytes.get(*at).is_some_and(u8::is_ascii_digit) {
+                *at += 1;
+            }
+            *at - from
+        };
+        let mut at = start + usize::from(bytes.get(start) == Some(&b'-'));
+        let leading_zero = bytes.get(at) == Some(&b'0');
+        let whole = digits(&mut at);
+        let mut well_formed = whole > 0 && !(leading_zero && whole > 1);
+        if bytes.get(at) == Some(&b'.') {
+            at += 1;
+            well_formed &= digits(&mut at) > 0;
+        }
+        if matches!(bytes.get(at), Some(b'e' | b'E')) {
+            at += 1;
+            at += usize::from(matches!(bytes.get(at), Some(b'+' | b'-')));
+            well_formed &= digits(&mut at) > 0;
+        }
+        if !well_formed {
+            return Err(self.error(Fault::BadNumber));
+        }
+        self.at = at;
+        Ok(&self.text[start..at])
+    }
+
+    /// The kind of the next value.
+    pub(super) fn kind(&mut self) -> Result<Kind, ReadError> {
+        match self.peek() {
+            Some(b'{') => Ok(Kind::Object),
+            Some(b'[') => Ok(Kind::Array),
+            Some(b'"') => Ok(Kind::String),
+            Some(b'-' | b'0'..=b'9') => Ok(Kind::Number),
+            Some(b't' | b'f') => Ok(Kind::Bool),
+            Some(b'n') => Ok(Kind::Null),
+            Some(_) => Err(self.error(Fault::Expected("a value"))),
+            None => Err(self.error(Fault::UnexpectedEnd)),
+        }
+    }
+
+    fn open(&mut self, bracket: u8, wanted: &'static str) -> Result<(), ReadError> {
+        if self.peek() != Some(bracket) {
+            return Err(self.expected(wanted));
+        }
+        if self.depth == self.max_depth {
+            return Err(self.error(Fault::TooDeep(self.max_depth)));
+        }
+        self.depth += 1;
+        self.at += 1;
+        Ok(())
+    }
+
+    fn literal(&mut self, word: &'static str) -> Result<(), ReadError> {
+        if !self.text.as_bytes()[self.at..].starts_with(word.as_bytes()) {
+            return Err(self.error(Fault::Expected("a value")));
+        }
+        self.at += word.len();
+        Ok(())
+    }
+
+    fn expected(&mut self, wanted: &'static str) -> ReadError {
+        let fault = match self.peek() {
+            None => Fault::UnexpectedEnd,
+            Some(b'n') if self.text[self.at..].starts_with("null") => Fault::Null,
+            Some(_) => Fault::Expected(wanted),
+        };
+        self.error(fault)
+    }
+
+    fn take(&mut self, byte: u8) -> bool {
+        let found = self.peek() == Some(byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    /// The next byte that is no blank.
+    fn peek(&mut self) -> Option<u8> {
+        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.byte() {
+            self.at += 1;
+        }
+        self.byte()
+    }
+
+    fn byte(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    /// Goes on behind the first run of plain characters of a string, which began at `start`.
+    fn escaped_string(&mut self, start: usize) -> Result<String, ReadError> {
+        let mut out = String::from(&self.text[start..self.at]);
+        loop {
+            match self.byte() {
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(out);
+                }
+                Some(b'\\') => out.push(self.escape()?),
+                Some(_) => return Err(self.error(Fault::ControlCharacter)),
+                None => return Err(self.error(Fault::UnexpectedEnd)),
+            }
+            let run = plain_prefix(&self.text.as_bytes()[self.at..]);
+            out.push_str(&self.text[self.at..self.at + run]);
+            self.at += run;
+        }
+    }
+
+    fn escape(&mut self) -> Result<char, ReadError> {
+        let bad = self.error(Fault::BadEscape);
+        self.at += 1;
+        let letter = self.byte().ok_or(self.error(Fault::UnexpectedEnd))?;
+        self.at += 1;
+        Ok(match letter {
+            b'"' | b'\\' | b'/' => letter.into(),
+            b'b' => '\u{8}',
+            b'f' => '\u{c}',
+            b'n' => '\n',
+            b'r' => '\r',
+            b't' => '\t',
+            b'u' => {
+                let lone = ReadError { fault: Fault::LoneSurrogate, at: bad.at };
+                let high = self.hex(bad)?;
+                let code = if (0xd800..0xdc00).contains(&high) {
+                    if !self.text.as_bytes()[self.at..].starts_with(b"\\u") {
+                        return Err(lone);
+                    }
+                    self.at += 2;
+                    let low = self.hex(bad)?;
+                    if !(0xdc00..0xe000).contains(&low) {
+                        return Err(lone);
+                    }
+                    0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00)
+                } else {
+                    high
+                };
+                char::from_u32(code).ok_or(lone)?
+            }
+            _ => return Err(bad),
+        })
+    }
+
+    fn hex(&mut self, bad: ReadError) -> Result<u32, ReadError> {
+        let digits = self.text.as_bytes().get(self.at..self.at + 4).ok_or(bad)?;
+        let value = digits
+            .iter()
+            .try_fold(0, |sum, &digit| char::from(digit).to_digit(16).map(|digit| sum * 16 + digit));
+        self.at += 4;
+        value.ok_or(bad)
+    }
+}
+
+/// How many bytes at the start of a string's content need no thought: up to a quote, backslash or control.
+///
+/// Eight bytes at a time, because a body shown to a decider is tens of megabytes of base64.
+fn plain_prefix(bytes: &[u8]) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const TOPS: u64 = 0x8080_8080_8080_8080;
+    // The top bit of each byte that is zero in `word`; also of some bytes above one, never below the first.
+    let zeroes = |word: u64| word.wrapping_sub(ONES) & !word & TOPS;
+    let mut at = 0;
+    for chunk in bytes.chunks_exact(8) {
+        let word = u64::from_le_bytes(chunk.try_into().expect("invariant: the chunk has eight bytes"));
+        let control = word.wrapping_sub(ONES * 0x20) & !word & TOPS;
+        let special =
+            control | zeroes(word ^ (ONES * u64::from(b'"'))) | zeroes(word ^ (ONES * u64::from(b'\\')));
+        if special != 0 {
+            return at + special.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    let tail = &bytes[at..];
+    at + tail.iter().position(|&b| matches!(b, b'"' | b'\\' | 0..0x20)).unwrap_or(tail.len())
+}
