@@ -6,13 +6,12 @@ use std::sync::Arc;
 
 use srt_shared::decider::Hello;
 use srt_shared::domain::Host;
-use srt_shared::field_name::FieldName;
+use srt_shared::field_name::FieldNameSet;
 use srt_shared::lists::{ListAnswer, Lists};
 
 use crate::args::Config;
 use crate::decider::Link;
 use crate::dial::{AddressPolicy, Guard};
-use crate::http::StripList;
 use crate::pipeline::refuse::Refusal;
 use crate::tls::LeafCache;
 
@@ -20,6 +19,9 @@ use crate::tls::LeafCache;
 #[derive(Debug)]
 pub struct Policy {
     lists: Arc<Lists>,
+    /// Host names of letters, digits and hyphens only (RFC 952), as the decider protocol has them: a decider that
+    /// uses a strict host parser must not be asked about what it cannot parse.
+    plain_names: bool,
     /// Who is asked about each request.
     pub decider: Link,
     /// Which addresses may be dialled.
@@ -29,7 +31,7 @@ pub struct Policy {
     /// Whether header sets may travel in cleartext.
     pub plaintext_header_set: bool,
     /// Response headers never passed back.
-    pub strip: StripList,
+    pub strip: FieldNameSet,
     /// Terminated tunnels at once.
     pub max_tunnels: usize,
 }
@@ -47,17 +49,21 @@ impl Policy {
         });
         Self {
             lists,
+            plain_names: true,
             decider,
             guard,
             leaves,
             plaintext_header_set: config.plaintext_header_set,
-            strip: strip_list(&config.strip_response_headers),
+            strip: config.strip_response_headers.iter().map(|name| name.as_str()).collect(),
             max_tunnels: config.max_tunnels,
         }
     }
 
     /// Question one: may anything go to this host and port?
     pub fn check_host(&self, host: &Host, port: u16) -> Result<(), Refusal> {
+        if self.plain_names && host.name().is_some_and(|name| name.as_str().contains('_')) {
+            return Err(Refusal::bad_request("the host name has an underscore"));
+        }
         match self.lists.check(host, port) {
             ListAnswer::Allowed(_) => Ok(()),
             ListAnswer::Denied(entry) => {
@@ -68,13 +74,4 @@ impl Policy {
             }
         }
     }
-}
-
-fn strip_list(names: &[FieldName]) -> StripList {
-    let mut list = StripList::default();
-    for name in names {
-        let added = list.add(name.as_str());
-        debug_assert!(added.is_ok());
-    }
-    list
 }

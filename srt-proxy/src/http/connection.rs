@@ -1,8 +1,9 @@
 //! What a sender says about the connection (RFC 9110 7.6.1, RFC 9112 9.3).
 
+use srt_shared::field_name::is_same;
 use thiserror::Error;
 
-use super::{fields::Fields, head::Version, name::is_same};
+use super::{fields::Fields, head::Version};
 use crate::limits;
 
 /// More options than anybody needs.

@@ -69,27 +69,6 @@ pub enum FramingField {
     Chunked,
 }
 
-impl BodyFraming {
-    /// The framing field for the same body on the other leg, whose recipient speaks `version`. Where that
-    /// is HTTP/1.0 a body of unknown length ends with the connection; to anybody else its end is shown, so
-    /// that a body cut off cannot pass for a whole one.
-    pub fn field(self, version: Version) -> FramingField {
-        match self {
-            Self::None => FramingField::Absent,
-            Self::Length(length) => FramingField::Length(length),
-            Self::Chunked | Self::UntilClose if version == Version::Http11 => FramingField::Chunked,
-            Self::Chunked | Self::UntilClose => FramingField::Absent,
-        }
-    }
-}
-
-impl ResponseFraming {
-    /// The framing field for the same response to a client that speaks `version`.
-    pub fn field(self, version: Version) -> FramingField {
-        self.declared_length.map_or(self.body.field(version), FramingField::Length)
-    }
-}
-
 /// Judges the framing of a request.
 pub fn request_framing(head: &RequestHead) -> Result<BodyFraming, FramingError> {
     let chunked = is_chunked(head.fields(), head.version())?;

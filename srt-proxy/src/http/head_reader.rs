@@ -5,12 +5,12 @@ use std::mem::MaybeUninit;
 use bytes::{Buf, Bytes, BytesMut};
 use httparse::{EMPTY_HEADER, Header, ParserConfig, Request, Response, Status};
 use memchr::memchr;
+use srt_shared::field_name::is_token;
 use thiserror::Error;
 
 use super::{
     fields::{FieldSpan, Fields, Span},
     head::{RequestHead, ResponseHead, Version},
-    name::is_token_byte,
     section::{Section, SectionError, SectionLimits, SectionScan},
 };
 use crate::limits;
@@ -87,7 +87,7 @@ impl HeadReader {
             self.skipped_empty_line = true;
         }
         // Say so at once when it is TLS or noise, which may never send the end of a head.
-        if buf.first().is_some_and(|&byte| !is_token_byte(byte)) {
+        if buf.first().is_some_and(|&byte| !is_token(&[byte])) {
             return Err(HeadError::RequestLine);
         }
         self.cut(buf)?.map(|(bytes, section)| parse_request(bytes, section)).transpose()

@@ -30,9 +30,7 @@ mod write;
 pub use authority::{Authority, AuthorityError};
 pub use body::{BodyError, BodyPiece, BodyReader};
 pub use connection::{ConnectionError, ConnectionOptions, accepts_trailers};
-pub use edit::{
-    EditError, Edits, StripList, forwarded_request_fields, forwarded_response_fields, forwarded_trailers,
-};
+pub use edit::{EditError, Edits, forwarded_request_fields, forwarded_response_fields, forwarded_trailers};
 pub use fields::{Field, Fields, RepeatedField};
 pub use framing::{
     BodyFraming, FramingError, FramingField, ResponseFraming, request_framing, response_framing,

@@ -6,6 +6,8 @@
 use std::io;
 use std::task::{Context, Poll};
 
+use srt_shared::field_name::FieldNameSet;
+
 use super::ask::has_left;
 use super::body::{RequestBody, push_piece};
 use super::is_http11;
@@ -13,7 +15,7 @@ use super::refuse::Failure;
 use crate::dial::Upstream;
 use crate::http::{
     BodyError, BodyFraming, BodyPiece, BodyReader, ConnectionOptions, FramingField, HeadReader, LAST_CHUNK,
-    RequestHead, ResponseHead, StripList, accepts_trailers, forwarded_response_fields, forwarded_trailers,
+    RequestHead, ResponseHead, accepts_trailers, forwarded_response_fields, forwarded_trailers,
     response_framing, write_last_chunk, write_response_head,
 };
 use crate::ingress::ClientStream;
@@ -67,7 +69,7 @@ pub struct Exchange<'a, S> {
     upstream: &'a mut Wire<Upstream>,
     body: &'a mut RequestBody,
     head: &'a RequestHead,
-    strip: &'a StripList,
+    strip: &'a FieldNameSet,
     upload: Upload,
     download: Download,
     bytes_in: u64,
@@ -109,7 +111,7 @@ impl<'a, S: ClientStream> Exchange<'a, S> {
         upstream: &'a mut Wire<Upstream>,
         body: &'a mut RequestBody,
         head: &'a RequestHead,
-        strip: &'a StripList,
+        strip: &'a FieldNameSet,
     ) -> Self {
         let upload = Upload::Sending { chunked: body.is_chunked() };
         let download = Download::Head { reader: HeadReader::new(), interim: false };

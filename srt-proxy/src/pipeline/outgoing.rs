@@ -21,15 +21,7 @@ pub struct Outgoing<'a> {
     resource: &'a PathAndQuery,
     framing: FramingField,
     connection: ConnectionOptions<'a>,
-    edits: Prepared<'a>,
-}
-
-/// The decider's edits in the bytes of the wire.
-struct Prepared<'a> {
-    edits: &'a Edits,
-    /// Values in Latin-1, in the order of `edits.set()`.
-    values: Vec<Vec<u8>>,
-    authorization: Option<Secret>,
+    edits: http::Edits<'a>,
 }
 
 impl<'a> Outgoing<'a> {
@@ -49,28 +41,17 @@ impl<'a> Outgoing<'a> {
             // A request is never delimited by the end of the connection.
             BodyFraming::None | BodyFraming::UntilClose => FramingField::Absent,
         };
-        let values = edits.set().iter().flat_map(|field| &field.values).map(|value| value.to_latin1());
-        let values = values.collect::<Option<_>>().ok_or(Refusal::UnsendableHeader)?;
-        let authorization = edits.cred().map(|cred| authorization(cred, target));
-        Ok(Self {
-            head,
-            target,
-            resource,
-            framing,
-            connection,
-            edits: Prepared { edits, values, authorization },
-        })
+        Ok(Self { head, target, resource, framing, connection, edits: prepare(edits, target)? })
     }
 
     /// Whether anything would be sent that the client did not send.
     pub fn has_sets(&self) -> bool {
-        !self.edits.values.is_empty() || self.edits.authorization.is_some()
+        self.edits.adds_fields()
     }
 
     /// Puts the head into the output of an upstream connection.
     pub fn write<S: AsyncRead + AsyncWrite + Unpin>(&self, wire: &mut Wire<S>) {
-        let edits = self.edits.to_http();
-        let fields = forwarded_request_fields(self.head.fields(), &self.connection, &edits);
+        let fields = forwarded_request_fields(self.head.fields(), &self.connection, &self.edits);
         let out = wire.output().front();
         write_request_head(
             out,
@@ -83,26 +64,22 @@ impl<'a> Outgoing<'a> {
     }
 }
 
-impl Prepared<'_> {
-    fn to_http(&self) -> http::Edits<'_> {
-        let mut edits = http::Edits::default();
-        // The protocol's reader has checked the same rules; what it let through is valid here.
-        for name in self.edits.remove() {
-            let accepted = edits.remove(name.as_str());
-            debug_assert!(accepted.is_ok());
-        }
-        let names =
-            self.edits.set().iter().flat_map(|field| field.values.iter().map(|_| field.name.as_str()));
-        for (name, value) in names.zip(&self.values) {
-            let accepted = edits.set(name, value);
-            debug_assert!(accepted.is_ok());
-        }
-        if let Some(value) = &self.authorization {
-            let accepted = edits.authorize(value.expose());
-            debug_assert!(accepted.is_ok());
-        }
-        edits
+/// The decider's edits in the bytes of the wire.
+fn prepare<'a>(edits: &'a Edits, target: &Target) -> Result<http::Edits<'a>, Refusal> {
+    let mut prepared = http::Edits::default();
+    for name in edits.remove() {
+        prepared.remove(name);
     }
+    for field in edits.set() {
+        for value in &field.values {
+            let value = value.to_latin1().ok_or(Refusal::UnsendableHeader)?;
+            prepared.set(&field.name, value).map_err(|_| Refusal::UnsendableHeader)?;
+        }
+    }
+    if let Some(cred) = edits.cred() {
+        prepared.authorize(authorization(cred, target)).map_err(|_| Refusal::UnsendableHeader)?;
+    }
+    Ok(prepared)
 }
 
 /// GitHub's git endpoint takes tokens as the password of a user by this name, and not as a bearer.

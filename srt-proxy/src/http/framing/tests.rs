@@ -162,19 +162,3 @@ fn responses_refused() {
         }
     }
 }
-
-#[test]
-fn framing_of_the_other_leg() {
-    use Version::{Http10, Http11};
-
-    for (framing, to_10, to_11) in [
-        (None, FramingField::Absent, FramingField::Absent),
-        (Length(0), FramingField::Length(0), FramingField::Length(0)),
-        (Chunked, FramingField::Absent, FramingField::Chunked),
-        (UntilClose, FramingField::Absent, FramingField::Chunked),
-    ] {
-        assert_eq!((framing.field(Http10), framing.field(Http11)), (to_10, to_11), "{framing:?}");
-    }
-    let head = ResponseFraming { body: None, declared_length: Some(5) };
-    assert_eq!(head.field(Http11), FramingField::Length(5));
-}
