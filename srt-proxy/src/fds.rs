@@ -1,0 +1,235 @@
+//! Inherited descriptors: adopted once, at start, into owned types, after a look at what they are.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::net::TcpListener;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixListener;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::sys::socket::{AddressFamily, SockaddrLike, SockaddrStorage, getsockname, getsockopt, sockopt};
+use nix::sys::stat::{SFlag, fstat};
+use tokio::io::unix::AsyncFd;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::limits;
+use crate::sys;
+
+/// Why a descriptor from the command line cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum FdError {
+    /// Not open, or used twice.
+    #[error("{flag} {number}: cannot use this descriptor: {source}")]
+    Adopt {
+        /// The flag that named it.
+        flag: &'static str,
+        /// The number given.
+        number: RawFd,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// Open, but something else than the flag asks for.
+    #[error("{flag} {number}: not {expected}")]
+    Kind {
+        /// The flag that named it.
+        flag: &'static str,
+        /// The number given.
+        number: RawFd,
+        /// What it should be.
+        expected: &'static str,
+    },
+}
+
+/// A descriptor named by a flag; the pair all errors speak of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FdArg {
+    /// The flag, with its dashes.
+    pub flag: &'static str,
+    /// The number given.
+    pub number: RawFd,
+}
+
+impl FdArg {
+    fn adopt(self) -> Result<OwnedFd, FdError> {
+        sys::adopt(self.number).map_err(|source| self.failed(source))
+    }
+
+    fn failed(self, source: io::Error) -> FdError {
+        FdError::Adopt { flag: self.flag, number: self.number, source }
+    }
+
+    fn kind(self, expected: &'static str) -> FdError {
+        FdError::Kind { flag: self.flag, number: self.number, expected }
+    }
+}
+
+/// A listening stream socket: TCP, or unix.
+#[derive(Debug)]
+pub enum Listener {
+    /// IPv4 or IPv6.
+    Tcp(TcpListener),
+    /// Unix domain, with or without a path.
+    Unix(UnixListener),
+}
+
+impl Listener {
+    /// Adopts a bound and listening socket, and makes it non-blocking.
+    pub fn adopt(arg: FdArg) -> Result<Self, FdError> {
+        let fd = arg.adopt()?;
+        let listening = getsockopt(&fd, sockopt::AcceptConn).unwrap_or(false);
+        if !listening {
+            return Err(arg.kind("a listening socket"));
+        }
+        set_nonblocking(&fd).map_err(|e| arg.failed(e))?;
+        let address = getsockname::<SockaddrStorage>(fd.as_raw_fd()).map_err(|e| arg.failed(e.into()))?;
+        match address.family() {
+            Some(AddressFamily::Inet | AddressFamily::Inet6) => Ok(Self::Tcp(fd.into())),
+            Some(AddressFamily::Unix) => Ok(Self::Unix(fd.into())),
+            _ => Err(arg.kind("a TCP or unix listening socket")),
+        }
+    }
+}
+
+/// One direction, or both, of a descriptor the event loop can wait on: a stream socket or a pipe.
+///
+/// Both directions of a socket are two clones of one `FdStream`.
+#[derive(Debug, Clone)]
+pub struct FdStream {
+    fd: Arc<AsyncFd<OwnedFd>>,
+}
+
+impl FdStream {
+    /// Adopts one connected socket for both directions.
+    pub fn adopt_socket(arg: FdArg) -> Result<Self, FdError> {
+        let fd = arg.adopt()?;
+        if !is_stream_socket(&fd) {
+            return Err(arg.kind("a connected stream socket"));
+        }
+        Self::register(arg, fd)
+    }
+
+    /// Adopts a pipe or socket of which one direction is used.
+    pub fn adopt_pipe(arg: FdArg, direction: Direction) -> Result<Self, FdError> {
+        let fd = arg.adopt()?;
+        let mode = fcntl(&fd, FcntlArg::F_GETFL).map_err(|e| arg.failed(e.into()))?;
+        let access = OFlag::from_bits_truncate(mode) & OFlag::O_ACCMODE;
+        let pipe = fstat(&fd).is_ok_and(|s| s.st_mode & SFlag::S_IFMT.bits() == SFlag::S_IFIFO.bits());
+        if !(pipe && direction.fits(access)) && !is_stream_socket(&fd) {
+            return Err(arg.kind(direction.expected()));
+        }
+        Self::register(arg, fd)
+    }
+
+    fn register(arg: FdArg, fd: OwnedFd) -> Result<Self, FdError> {
+        set_nonblocking(&fd).map_err(|e| arg.failed(e))?;
+        let fd = sys::watch(fd).map_err(|e| arg.failed(e))?;
+        Ok(Self { fd: Arc::new(fd) })
+    }
+}
+
+/// Which way bytes go through a pipe, seen from us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// We read.
+    In,
+    /// We write.
+    Out,
+}
+
+impl Direction {
+    fn fits(self, access: OFlag) -> bool {
+        access == OFlag::O_RDWR || access == if self == Self::In { OFlag::O_RDONLY } else { OFlag::O_WRONLY }
+    }
+
+    fn expected(self) -> &'static str {
+        match self {
+            Self::In => "a readable pipe or stream socket",
+            Self::Out => "a writable pipe or stream socket",
+        }
+    }
+}
+
+fn is_stream_socket(fd: &impl AsFd) -> bool {
+    getsockopt(fd, sockopt::SockType).is_ok_and(|t| t == nix::sys::socket::SockType::Stream)
+        && !getsockopt(fd, sockopt::AcceptConn).unwrap_or(true)
+}
+
+/// `O_NONBLOCK` sits on the open file description: whoever shares the descriptor sees it too, which the
+/// command line documents. Without it one read would block a whole worker thread.
+fn set_nonblocking(fd: &impl AsFd) -> io::Result<()> {
+    let flags = OFlag::from_bits_retain(fcntl(fd, FcntlArg::F_GETFL)?);
+    fcntl(fd, FcntlArg::F_SETFL(flags | OFlag::O_NONBLOCK))?;
+    Ok(())
+}
+
+impl AsyncRead for FdStream {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        loop {
+            let mut guard = ready!(self.fd.poll_read_ready(cx))?;
+            let result =
+                guard.try_io(|fd| nix::unistd::read(fd, buf.initialize_unfilled()).map_err(io::Error::from));
+            match result {
+                Ok(Ok(n)) => {
+                    buf.advance(n);
+                    return Poll::Ready(Ok(()));
+                }
+                Ok(Err(e)) if e.kind() == io::ErrorKind::Interrupted => {}
+                Ok(Err(e)) => return Poll::Ready(Err(e)),
+                Err(_would_block) => {}
+            }
+        }
+    }
+}
+
+impl AsyncWrite for FdStream {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
+        loop {
+            let mut guard = ready!(self.fd.poll_write_ready(cx))?;
+            match guard.try_io(|fd| nix::unistd::write(fd, data).map_err(io::Error::from)) {
+                Ok(Err(e)) if e.kind() == io::ErrorKind::Interrupted => {}
+                Ok(result) => return Poll::Ready(result),
+                Err(_would_block) => {}
+            }
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// Reads the CA from its descriptor to the end.
+///
+/// A host that never closes its end would keep us from starting for ever, so there is a deadline.
+pub fn read_ca(arg: FdArg) -> Result<Vec<u8>, FdError> {
+    let file = File::from(arg.adopt()?);
+    let (done, wait) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let mut bytes = Vec::with_capacity(8 * 1024);
+        let result = file.take(limits::CA_BYTES).read_to_end(&mut bytes).map(|_| bytes);
+        // The receiver is gone when the deadline passed; then nobody wants the bytes.
+        let _ = done.send(result);
+    });
+    match wait.recv_timeout(limits::CA_READ) {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(source)) => Err(arg.failed(source)),
+        Err(_) => Err(arg.failed(io::Error::new(io::ErrorKind::TimedOut, "no end of file after 10 s"))),
+    }
+}
+
+/// Adopts any writable descriptor: a file, a pipe, a socket.
+pub fn adopt_file(arg: FdArg) -> Result<File, FdError> {
+    let fd = arg.adopt()?;
+    let mode = OFlag::from_bits_truncate(fcntl(&fd, FcntlArg::F_GETFL).map_err(|e| arg.failed(e.into()))?);
+    if mode & OFlag::O_ACCMODE == OFlag::O_RDONLY {
+        return Err(arg.kind("writable"));
+    }
+    Ok(fd.into())
+}

@@ -1,0 +1,181 @@
+//! The requests of one connection or tunnel, one after another.
+
+use std::task::Poll;
+
+use tracing::debug;
+
+use super::ClientStream;
+use crate::http::{HeadReader, RequestHead};
+use crate::limits;
+use crate::pipeline::record::Record;
+use crate::pipeline::refuse::{About, NotServed, Refusal};
+use crate::pipeline::target::Target;
+use crate::pipeline::{Next, Pipeline};
+use crate::session::Session;
+use crate::timer::Timer;
+use crate::wire::Wire;
+
+/// What a connection's requests have in common.
+#[derive(Debug, Clone)]
+pub enum Origin {
+    /// A client that speaks to us as to a proxy: each request names its target.
+    Plain,
+    /// A terminated tunnel: every request is for its target.
+    Tunnel {
+        /// The CONNECT's target.
+        target: Target,
+        /// The server name, in lower case, if the client sent one.
+        sni: Option<String>,
+        /// Whether that names the target; if not, no request is served, but each is told so.
+        names_target: bool,
+    },
+}
+
+/// What came instead of the next request.
+#[derive(Debug)]
+pub enum NoRequest {
+    /// The client is done, gone, or silent for too long; there is nobody to answer.
+    Ended,
+    /// Something that is no request.
+    Refused(Refusal),
+}
+
+/// Reads the next head. An idle wait may be long; a head that has begun must come to its end soon.
+pub async fn next_head<S: ClientStream>(
+    client: &mut Wire<S>,
+    timer: &mut Timer,
+) -> Result<RequestHead, NoRequest> {
+    let mut reader = HeadReader::new();
+    let mut begun = false;
+    client.rest();
+    timer.set(limits::IDLE);
+    loop {
+        match reader.read_request(&mut client.input) {
+            Ok(Some(head)) => return Ok(head),
+            Ok(None) => {}
+            Err(e) => return Err(NoRequest::Refused(Refusal::bad_request(e.to_string()))),
+        }
+        if !begun && !client.input.is_empty() {
+            begun = true;
+            timer.set(limits::REQUEST_HEAD);
+        }
+        let room = if client.input.is_empty() { limits::READ_IDLE } else { limits::READ_SMALL };
+        let read = std::future::poll_fn(|cx| match client.poll_fill(cx, room) {
+            Poll::Ready(read) => Poll::Ready(Some(read)),
+            Poll::Pending => timer.poll_expired(cx).map(|()| None),
+        });
+        match read.await {
+            Some(Ok(0)) | None => return Err(NoRequest::Ended),
+            Some(Ok(_)) => {}
+            Some(Err(e)) => {
+                debug!("client: {e}");
+                return Err(NoRequest::Ended);
+            }
+        }
+    }
+}
+
+/// Serves the requests of a terminated tunnel, to its end.
+pub async fn serve_requests<S: ClientStream>(
+    mut client: Wire<S>,
+    mut pipeline: Pipeline<'_>,
+    timer: &mut Timer,
+) {
+    loop {
+        let head = match next_head(&mut client, timer).await {
+            Ok(head) => head,
+            Err(NoRequest::Ended) => return,
+            Err(NoRequest::Refused(refusal)) => {
+                return refuse(&mut client, pipeline.session(), refusal).await;
+            }
+        };
+        if !serve_one(&mut client, &mut pipeline, &head, timer).await {
+            return;
+        }
+    }
+}
+
+/// Serves one request; `false` when the connection is over.
+pub async fn serve_one<S: ClientStream>(
+    client: &mut Wire<S>,
+    pipeline: &mut Pipeline<'_>,
+    head: &RequestHead,
+    timer: &mut Timer,
+) -> bool {
+    // A stop waits until the answer is out, not for the client's end of the connection.
+    let flight = pipeline.session().in_flight.begin();
+    match pipeline.serve(client, head, timer).await {
+        Next::Request => return true,
+        Next::Close => {
+            let finished = finish(client).await;
+            drop(flight);
+            if finished {
+                linger(client).await;
+            }
+        }
+        Next::Abort => client.io().abort(),
+    }
+    false
+}
+
+/// Refuses what was no request at all, and ends the connection.
+pub async fn refuse<S: ClientStream>(client: &mut Wire<S>, session: &Session, refusal: Refusal) {
+    Record::unread(session).refused(&refusal);
+    answer_and_close(client, &refusal.into(), &About::default(), AnswerForm::default()).await;
+}
+
+/// Writes an answer of ours and ends the connection in order: a client that is still sending must see the answer
+/// before the connection is torn down.
+pub async fn answer_and_close<S: ClientStream>(
+    client: &mut Wire<S>,
+    answer: &NotServed,
+    about: &About<'_>,
+    form: AnswerForm,
+) {
+    answer.write(client.output().front(), about, form.connect, form.head_only);
+    if finish(client).await {
+        linger(client).await;
+    }
+}
+
+/// Which shape an answer of ours takes.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AnswerForm {
+    /// To a CONNECT: the status phrase says the reason too.
+    pub connect: bool,
+    /// To a HEAD: no body.
+    pub head_only: bool,
+}
+
+/// Writes what is still to be written and ends our side; whether that worked.
+async fn finish<S: ClientStream>(client: &mut Wire<S>) -> bool {
+    let finishing = async {
+        client.drain().await?;
+        client.shutdown().await
+    };
+    match tokio::time::timeout(limits::IDLE, finishing).await {
+        Ok(Ok(())) => true,
+        Ok(Err(e)) => {
+            debug!("client: {e}");
+            false
+        }
+        Err(_) => false,
+    }
+}
+
+/// Reads, for a short while, what the client is still sending: closing earlier would make the kernel send a reset,
+/// which can overtake the answer (RFC 9112 section 9.6).
+async fn linger<S: ClientStream>(client: &mut Wire<S>) {
+    let reading = async {
+        let mut thrown_away = 0;
+        while thrown_away < limits::LINGER_BYTES {
+            client.input.clear();
+            match client.fill(limits::READ_SMALL).await {
+                Ok(n) if n > 0 => thrown_away += n,
+                _ => return,
+            }
+        }
+    };
+    // A client that goes on sending has had its answer; the close may now cut it off.
+    let _ = tokio::time::timeout(limits::LINGER, reading).await;
+}

@@ -1,0 +1,256 @@
+//! The one sequence every request goes through, whatever brought it in.
+//!
+//! 1. who is meant ([`target`]), 2. may anything go there ([`Policy::check_host`]), 3. may this request
+//! ([`ask`]), 4. where does it really lead ([`upstream::dial`]), 5. stream both ways ([`forward`]).
+//!
+//! Nothing is resolved, dialled or forwarded before every step ahead of it has said yes.
+
+pub mod record;
+pub mod refuse;
+pub mod target;
+
+mod ask;
+mod body;
+mod forward;
+mod outgoing;
+mod upstream;
+
+use std::sync::Arc;
+
+use crate::http::{PathAndQuery, RequestHead, RequestTarget, Version, request_framing};
+use crate::ingress::{ClientStream, Origin};
+use crate::policy::Policy;
+use crate::session::Session;
+use crate::timer::Timer;
+use crate::wire::Wire;
+use ask::Question;
+use body::RequestBody;
+use forward::{Broken, Completed, Exchange};
+use outgoing::Outgoing;
+use record::Record;
+use refuse::{NotServed, Refusal};
+use target::{Target, host_header};
+use upstream::{Connection, Keeper};
+
+/// What becomes of the client's connection after a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// It may carry another request.
+    Request,
+    /// It ends in order, after what is written to it.
+    Close,
+    /// It is cut: an answer that began cannot be completed and must not look complete, or nobody is there.
+    Abort,
+}
+
+/// Why a request ended without the upstream's answer.
+#[derive(Debug)]
+enum Stop {
+    /// It gets an answer of ours.
+    Answer(NotServed),
+    /// There is nobody to answer, or no way to.
+    Cut(&'static str),
+}
+
+impl<T: Into<NotServed>> From<T> for Stop {
+    fn from(answer: T) -> Self {
+        Self::Answer(answer.into())
+    }
+}
+
+/// Serves the requests of one connection or tunnel.
+#[derive(Debug)]
+pub struct Pipeline<'s> {
+    session: &'s Arc<Session>,
+    policy: Arc<Policy>,
+    origin: Origin,
+    keeper: Keeper,
+}
+
+impl<'s> Pipeline<'s> {
+    /// A pipeline for what `origin` describes, under `policy` to its end.
+    pub fn new(session: &'s Arc<Session>, policy: Arc<Policy>, origin: Origin) -> Self {
+        Self { session, policy, origin, keeper: Keeper::default() }
+    }
+
+    /// The session it belongs to.
+    pub fn session(&self) -> &'s Session {
+        self.session
+    }
+
+    /// Serves one request whose head was read.
+    pub async fn serve<S: ClientStream>(
+        &mut self,
+        client: &mut Wire<S>,
+        head: &RequestHead,
+        timer: &mut Timer,
+    ) -> Next {
+        let meant = self.read_target(head);
+        let mut record = Record::request(self.session, &self.origin, head);
+        let served = match &meant {
+            Ok((target, resource)) => {
+                record.set_target(target, resource.path());
+                self.run(client, head, target, resource, timer).await
+            }
+            Err(refusal) => Err(refusal.clone().into()),
+        };
+        match served {
+            Ok(completed) => {
+                (record.bytes_in, record.bytes_out) = (completed.bytes_in, completed.bytes_out);
+                record.allowed(completed.status);
+                if completed.client_persists { Next::Request } else { Next::Close }
+            }
+            Err(Stop::Answer(why)) => {
+                record.not_served(&why);
+                why.write(client.output().front(), &record.about(), false, head.method() == "HEAD");
+                Next::Close
+            }
+            Err(Stop::Cut(why)) => {
+                record.cut_short(why);
+                Next::Abort
+            }
+        }
+    }
+
+    /// Step 1: who is meant, from the one place that says it.
+    fn read_target(&self, head: &RequestHead) -> Result<(Target, PathAndQuery), Refusal> {
+        let requested = head.request_target().map_err(|e| Refusal::bad_request(e.to_string()))?;
+        match (&self.origin, requested) {
+            (Origin::Plain, RequestTarget::Absolute { scheme, authority, resource }) => {
+                let port = authority.port.unwrap_or(scheme.default_port());
+                Ok((Target::new(authority.host, port, scheme)?, resource))
+            }
+            (Origin::Plain, _) => {
+                Err(Refusal::bad_request("a request to a proxy must name an http or https URI"))
+            }
+            (Origin::Tunnel { target, .. }, RequestTarget::Origin(resource)) => {
+                Ok((target.clone(), resource))
+            }
+            (Origin::Tunnel { .. }, _) => {
+                Err(Refusal::bad_request("inside a tunnel the request target must be a path"))
+            }
+        }
+    }
+
+    /// Steps 2 to 5.
+    async fn run<S: ClientStream>(
+        &mut self,
+        client: &mut Wire<S>,
+        head: &RequestHead,
+        target: &Target,
+        resource: &PathAndQuery,
+        timer: &mut Timer,
+    ) -> Result<Completed, Stop> {
+        let policy = Arc::clone(&self.policy);
+        let framing = request_framing(head).map_err(|e| Refusal::bad_request(e.to_string()))?;
+        policy.check_host(target.host(), target.port())?;
+        let host = self.check_names(head, target)?;
+        check_method(head.method())?;
+
+        let mut body = RequestBody::new(head, framing);
+        let question = Question { head, target, resource, host, sni: self.sni() };
+        let edits = question.ask(&policy.decider, client, &mut body, timer).await?;
+        let outgoing = Outgoing::new(head, target, resource, framing, &edits)?;
+        if outgoing.has_sets() && self.is_cleartext() && !policy.plaintext_header_set {
+            return Err(Refusal::PlaintextHeaderSet.into());
+        }
+        self.forward(client, head, target, &outgoing, body, timer).await
+    }
+
+    /// Everything the client says about the target must name the same one.
+    fn check_names<'h>(&self, head: &'h RequestHead, target: &Target) -> Result<Option<&'h [u8]>, Refusal> {
+        let host = host_header(head)?;
+        if let Origin::Tunnel { names_target: false, .. } = self.origin {
+            return Err(Refusal::Misdirected("the TLS server name"));
+        }
+        match host {
+            Some(value) if !target.is_named_by(value) => Err(Refusal::Misdirected("the Host header")),
+            host => Ok(host),
+        }
+    }
+
+    fn sni(&self) -> Option<&str> {
+        match &self.origin {
+            Origin::Plain => None,
+            Origin::Tunnel { sni, .. } => sni.as_deref(),
+        }
+    }
+
+    /// Whether the client's own leg is readable by whoever carries it. An `https` URI in a plain request is: the
+    /// secret would be safe towards the upstream, but its answer would come back in clear.
+    fn is_cleartext(&self) -> bool {
+        matches!(self.origin, Origin::Plain)
+    }
+
+    /// Step 5, with a connection that is kept or dialled (step 4). A kept connection that turns out to be dead is
+    /// replaced once, where sending the request a second time cannot do anything twice.
+    async fn forward<S: ClientStream>(
+        &mut self,
+        client: &mut Wire<S>,
+        head: &RequestHead,
+        target: &Target,
+        outgoing: &Outgoing<'_>,
+        mut body: RequestBody,
+        timer: &mut Timer,
+    ) -> Result<Completed, Stop> {
+        let kept = self.keeper.take(target);
+        let mut connection = match kept {
+            Some(kept) => kept,
+            None => self.dial(target).await?,
+        };
+        loop {
+            outgoing.write(&mut connection.wire);
+            let may_repeat = connection.is_reused && body.is_untouched() && is_idempotent(head.method());
+            let exchange = Exchange::new(client, &mut connection.wire, &mut body, head, &self.policy.strip);
+            match exchange.run(timer).await {
+                Ok(completed) => {
+                    if completed.upstream_persists {
+                        self.keeper.keep(connection);
+                    }
+                    return Ok(completed);
+                }
+                Err(Broken::Upstream { nothing_received: true, .. }) if may_repeat && body.is_untouched() => {
+                    connection = self.dial(target).await?;
+                }
+                Err(broken) => return Err(broken.into()),
+            }
+        }
+    }
+
+    /// Step 4. The client may leave meanwhile, which is not watched: a dial is short and bounded.
+    async fn dial(&self, target: &Target) -> Result<Connection, Stop> {
+        // Boxed: the future of name lookup and handshake is large, and every connection would carry it for life.
+        Box::pin(upstream::dial(self.session, &self.policy, target)).await.map_err(Stop::Answer)
+    }
+}
+
+/// TRACE and TRACK make the upstream echo the request, and with it what the decider has set.
+fn check_method(method: &str) -> Result<(), Refusal> {
+    match method {
+        "TRACE" | "TRACK" => Err(Refusal::MethodRefused),
+        _ => Ok(()),
+    }
+}
+
+/// RFC 9110 section 9.2.2.
+fn is_idempotent(method: &str) -> bool {
+    matches!(method, "GET" | "HEAD" | "OPTIONS" | "PUT" | "DELETE")
+}
+
+/// Whether the client reads HTTP/1.1: chunks, interim answers, a connection that stays open.
+fn is_http11(head: &RequestHead) -> bool {
+    head.version() == Version::Http11
+}
+
+impl From<Broken> for Stop {
+    fn from(broken: Broken) -> Self {
+        match broken {
+            Broken::ClientGone => Self::Cut("the client left"),
+            Broken::Stalled => Self::Cut("nothing moved for too long"),
+            Broken::CutShort => Self::Cut("the upstream broke its answer off"),
+            Broken::ClientBody { error, answered: false } => Refusal::bad_request(error.to_string()).into(),
+            Broken::ClientBody { answered: true, .. } => Self::Cut("the request's body is malformed"),
+            Broken::Upstream { failure, .. } => failure.into(),
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! The only unsafe code of the crate: taking ownership of descriptors the host left open for us, and watching
+//! them.
+#![allow(unsafe_code)]
+
+use std::collections::BTreeSet;
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::sync::Mutex;
+
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+use tokio::io::unix::AsyncFd;
+
+static ADOPTED: Mutex<BTreeSet<RawFd>> = Mutex::new(BTreeSet::new());
+
+/// Takes over descriptor `number`, which the host opened before it started us, and makes it close-on-exec.
+///
+/// Each number can be taken once: a second owner would close it under the first.
+pub fn adopt(number: RawFd) -> io::Result<OwnedFd> {
+    let mut adopted = ADOPTED.lock().unwrap_or_else(|e| e.into_inner());
+    if adopted.contains(&number) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is used for two things"));
+    }
+    // SAFETY: borrowed for two `fcntl` calls only, which are defined for any number (EBADF when it is not open).
+    let borrowed = unsafe { std::os::fd::BorrowedFd::borrow_raw(number.max(0)) };
+    if number < 0 {
+        return Err(io::Error::from_raw_os_error(libc::EBADF));
+    }
+    fcntl(borrowed, FcntlArg::F_GETFD)?;
+    fcntl(borrowed, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))?;
+    adopted.insert(number);
+    // SAFETY: the descriptor is open (F_GETFD succeeded), came from the host by number on the command line, so
+    // nothing in this process opened or owns it, and `ADOPTED` keeps this from happening twice.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
+}
+
+/// Registers a descriptor with the event loop. Fails for what cannot be waited on, such as a regular file.
+pub fn watch(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: an `OwnedFd` names the same open descriptor for its whole life, and the `AsyncFd` owns it.
+    unsafe { AsyncFd::register(fd) }.map_err(io::Error::from)
+}
