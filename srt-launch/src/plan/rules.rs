@@ -78,6 +78,8 @@ impl Access {
         };
         access.allowed |= node.allow_write.is_some() || (node.default_write.is_some() && access.readable);
         access.denied |= node.deny_write.is_some();
+        // What is shown again beneath something hidden is writable only where an entry says so there.
+        access.allowed &= access.readable;
         access
     }
 }
