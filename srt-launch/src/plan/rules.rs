@@ -93,10 +93,7 @@ fn is_apart(path: &Path) -> bool {
 impl Rules {
     /// The node of a path, to say something about it.
     pub(super) fn node(&mut self, path: &Path) -> &mut Node {
-        if !self.nodes.contains_key(path) {
-            self.nodes.insert(path.into(), Node::default());
-        }
-        self.nodes.get_mut(path).expect("invariant: inserted above")
+        self.nodes.entry(path.into()).or_default()
     }
 
     /// The node of a path, if anything is said about it.
