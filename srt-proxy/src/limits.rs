@@ -137,3 +137,24 @@ pub const TRAILERS_MAX: usize = 64 * 1024;
 
 /// Field lines of a trailer section; gRPC sends three, a generous message some ten.
 pub const TRAILER_FIELDS_MAX: usize = 256;
+
+// ---- Attached sandboxes and settings
+
+/// Sandboxes attached at once; each is a listener and a socket.
+pub const SESSIONS: usize = 1024;
+
+/// Bytes of one line of settings; a list of 10,000 hosts is a quarter of a MiB.
+pub const CONTROL_LINE: u64 = 4 << 20;
+
+/// Bytes of the settings on `--settings-fd`.
+pub const SETTINGS: u64 = 4 << 20;
+
+/// How long a client may be silent in a tunnel before we look whether its server speaks first, as servers of mail,
+/// databases and SSH do. Long enough that a TLS client has sent its first bytes, short enough not to be noticed.
+pub const SERVER_FIRST: Duration = Duration::from_millis(300);
+
+/// A SOCKS request, from its first byte on: some forty bytes.
+pub const SOCKS_HANDSHAKE: Duration = Duration::from_secs(10);
+
+/// One direction's buffer of an opaque tunnel.
+pub const TUNNEL_BUFFER: usize = 16 * 1024;

@@ -14,11 +14,12 @@ use crate::limits;
 use crate::session::Session;
 
 /// Accepts on `listener` and serves each connection, until `stop` is ready; then lets requests in flight finish
-/// for [`limits::DRAIN`] and ends every connection.
+/// for `grace` and ends every connection.
 pub async fn serve(
     listener: Listener,
     session: Arc<Session>,
     stop: impl Future<Output = ()>,
+    grace: Duration,
 ) -> io::Result<()> {
     let acceptor = Acceptor::new(listener)?;
     let mut connections = JoinSet::new();
@@ -46,7 +47,7 @@ pub async fn serve(
         }
     }
     drop(acceptor);
-    drain(&session, limits::DRAIN).await;
+    drain(&session, grace).await;
     connections.shutdown().await;
     Ok(())
 }
