@@ -219,3 +219,6 @@ fn unmapped(net: IpNet) -> IpNet {
         _ => net,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -257,3 +257,6 @@ fn check_header(t: &str, wanted: &str, proto: u32) -> Result<(), AttachError> {
     }
     if proto != PROTO { Err(AttachError::Version(proto)) } else { Ok(()) }
 }
+
+#[cfg(test)]
+mod tests;

@@ -79,7 +79,7 @@ pub enum FieldNameError {
 
 /// Whether the bytes are a token (RFC 9110 section 5.6.2): the only thing a header name or method may be.
 pub fn is_token(bytes: &[u8]) -> bool {
-    !bytes.is_empty() && bytes.iter().all(|&b| is_token_byte(b))
+    !bytes.is_empty() && bytes.iter().all(|&b| IS_TOKEN[usize::from(b)])
 }
 
 /// Whether two names are the same when case is ignored and `-`, `_`, `.` are one.
@@ -136,7 +136,72 @@ fn fold(byte: u8) -> u8 {
     }
 }
 
-fn is_token_byte(byte: u8) -> bool {
-    matches!(byte, b'!' | b'#'..=b'\'' | b'*' | b'+' | b'-' | b'.' | b'^'..=b'`' | b'|' | b'~')
-        || byte.is_ascii_alphanumeric()
+const IS_TOKEN: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 0x80 {
+        let b = byte as u8;
+        table[byte] = b.is_ascii_alphanumeric()
+            || matches!(b, b'!' | b'#'..=b'\'' | b'*' | b'+' | b'-' | b'.' | b'^'..=b'`' | b'|' | b'~');
+        byte += 1;
+    }
+    table
+};
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn spellings_of_one_name_are_one() {
+        for (a, b) in [("x-role", "X_Role"), ("x.role", "x-role"), ("X__ROLE", "x-.role"), ("te", "TE")] {
+            assert!(is_same(a.as_bytes(), b.as_bytes()), "{a} {b}");
+        }
+        for (a, b) in
+            [("x-role", "xrole"), ("x-role", "x-roles"), ("x-role", "x--role"), ("a", ""), ("x~a", "x-a")]
+        {
+            assert!(!is_same(a.as_bytes(), b.as_bytes()), "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn names_are_lower_case_tokens() {
+        for name in ["x-a", "a", "!#$%&'*+-.^_`|~", "__proto__", "09"] {
+            assert_eq!(FieldName::parse(name).map(|n| n.as_str().to_owned()), Ok(name.to_owned()));
+        }
+        for name in [
+            "", " ", "x a", "x:", "x\n", "\u{e9}", "a\0", "(", ")", ",", "/", ";", "@", "[", "\"", "{",
+            "\u{7f}",
+        ] {
+            assert_eq!(FieldName::parse(name), Err(FieldNameError::NotToken), "{name:?}");
+        }
+        assert_eq!(FieldName::parse("X-a"), Err(FieldNameError::UpperCase));
+    }
+
+    #[test]
+    fn framing_and_credential_headers_are_found_in_any_spelling() {
+        for name in FRAMING.iter().chain(&["Content_Length", "TRANSFER.ENCODING", "keep_alive"]) {
+            assert!(is_framing(name.as_bytes()) && !is_credential(name.as_bytes()), "{name}");
+        }
+        for name in CREDENTIAL.iter().chain(&["X_Api.Key", "Cookie"]) {
+            assert!(is_credential(name.as_bytes()) && !is_framing(name.as_bytes()), "{name}");
+        }
+        for name in ["set-cookie", "hosts", "x-host", "contentlength", "authorizations", ""] {
+            assert!(!is_framing(name.as_bytes()) && !is_credential(name.as_bytes()), "{name}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_set_finds_what_a_scan_finds(
+            names in proptest::collection::vec("[aAbB_.-]{0,4}", 0..12),
+            asked in "[aAbB_.-]{0,4}",
+        ) {
+            let set: FieldNameSet = names.iter().collect();
+            let scan = names.iter().any(|name| is_same(name.as_bytes(), asked.as_bytes()));
+            prop_assert_eq!(set.contains(asked.as_bytes()), scan);
+        }
+    }
 }

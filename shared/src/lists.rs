@@ -169,3 +169,6 @@ fn earlier(a: Option<usize>, b: Option<usize>) -> Option<usize> {
         (one, other) => one.or(other),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -60,3 +60,25 @@ impl fmt::Debug for Secret {
         write!(f, "Secret({} bytes)", self.len())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_never_printed() {
+        let secret = Secret::from("hunter2".to_owned());
+        assert_eq!(format!("{secret:?}"), "Secret(7 bytes)");
+        assert_eq!(format!("{:#?}", Some(&secret)), "Some(\n    Secret(7 bytes),\n)");
+    }
+
+    #[test]
+    fn compares_by_content() {
+        let secret = |text: &str| Secret::from(text.to_owned());
+        assert_eq!(secret("abc"), secret("abc"));
+        assert_eq!(secret(""), secret(""));
+        for other in ["abd", "bbc", "ab", "abcd", ""] {
+            assert_ne!(secret("abc"), secret(other), "{other}");
+        }
+    }
+}

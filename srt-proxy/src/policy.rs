@@ -19,6 +19,9 @@ use crate::tls::LeafCache;
 #[derive(Debug)]
 pub struct Policy {
     lists: Arc<Lists>,
+    /// Host names of letters, digits and hyphens only (RFC 952), as the decider protocol has them: a decider that
+    /// uses a strict host parser must not be asked about what it cannot parse.
+    plain_names: bool,
     /// Who is asked about each request.
     pub decider: Link,
     /// Which addresses may be dialled.
@@ -46,6 +49,7 @@ impl Policy {
         });
         Self {
             lists,
+            plain_names: true,
             decider,
             guard,
             leaves,
@@ -57,6 +61,9 @@ impl Policy {
 
     /// Question one: may anything go to this host and port?
     pub fn check_host(&self, host: &Host, port: u16) -> Result<(), Refusal> {
+        if self.plain_names && host.name().is_some_and(|name| name.as_str().contains('_')) {
+            return Err(Refusal::bad_request("the host name has an underscore"));
+        }
         match self.lists.check(host, port) {
             ListAnswer::Allowed(_) => Ok(()),
             ListAnswer::Denied(entry) => {

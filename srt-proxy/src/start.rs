@@ -66,17 +66,20 @@ pub fn fail(status: u8, error: &dyn std::error::Error) -> ExitCode {
 /// Runs the proxy until it is told to stop.
 pub fn run(config: Config) -> Result<(), StartError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let result = runtime.block_on(run_async(config));
+    // Held until the exit when the start fails: a client that is just connecting then sees a closed connection, as
+    // any other client does, and not a port where nobody ever was.
+    let mut listener = None;
+    let result = runtime.block_on(run_async(config, &mut listener));
     // Blocking tasks (a name being looked up) must not hold up the exit.
     runtime.shutdown_background();
     result
 }
 
-async fn run_async(config: Config) -> Result<(), StartError> {
-    let listener = match &config.listen {
+async fn run_async(config: Config, held: &mut Option<Listener>) -> Result<(), StartError> {
+    *held = Some(match &config.listen {
         ListenOn::Fd(arg) => Listener::adopt(*arg)?,
         ListenOn::Address(address) => listen(*address)?,
-    };
+    });
     let (input, output) = match config.decider {
         DeciderOn::Socket(arg) => {
             let stream = FdStream::adopt_socket(arg)?;
@@ -106,7 +109,9 @@ async fn run_async(config: Config) -> Result<(), StartError> {
         }
         close(&link);
     };
-    serve(listener, session, stop).await?;
+    if let Some(listener) = held.take() {
+        serve(listener, session, stop).await?;
+    }
     Ok(())
 }
 

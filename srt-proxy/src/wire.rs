@@ -180,7 +180,6 @@ impl Output {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tokio::io::AsyncReadExt as _;
 
     #[tokio::test]
     async fn what_is_pushed_arrives_in_order_whatever_the_write_sizes() {

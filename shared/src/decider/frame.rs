@@ -135,3 +135,6 @@ pub(super) fn append<E: From<FrameTooLong>>(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

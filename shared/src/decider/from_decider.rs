@@ -177,3 +177,6 @@ fn parse_remove(reader: &mut Reader<'_>) -> Result<Vec<FieldName>, ProtocolError
 fn at_most_limit(count: usize) -> Result<(), ProtocolError> {
     if count > MAX_FIELD_VALUES { Err(EditsError::TooMany.into()) } else { Ok(()) }
 }
+
+#[cfg(test)]
+mod tests;

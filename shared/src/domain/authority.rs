@@ -77,3 +77,60 @@ impl fmt::Display for Bracketed<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_hosts_with_and_without_a_port() {
+        for (text, host, port) in [
+            ("Example.COM.", "example.com", None),
+            ("example.com:443", "example.com", Some(443)),
+            ("example.com.:1", "example.com", Some(1)),
+            ("127.0.0.1:65535", "127.0.0.1", Some(65535)),
+            ("[::1]", "::1", None),
+            ("[0:0::1]:8080", "::1", Some(8080)),
+        ] {
+            let authority = Authority::parse(text).unwrap_or_else(|e| panic!("{text}: {e}"));
+            assert_eq!((authority.host.to_string().as_str(), authority.port.map(u16::from)), (host, port));
+        }
+    }
+
+    #[test]
+    fn refuses_what_readers_disagree_on() {
+        use AuthorityError::{Host, Port};
+        for (text, error) in [
+            ("", Host(HostError::Empty)),
+            (":443", Host(HostError::Empty)),
+            ("example.com:", Port),
+            ("example.com:0", Port),
+            ("example.com:65536", Port),
+            ("example.com:00443", Port),
+            ("example.com:+443", Port),
+            ("example.com:4 43", Port),
+            ("example.com:http", Port),
+            ("example.com:443:443", Host(HostError::BareIpv6)),
+            ("::1", Host(HostError::BareIpv6)),
+            ("[::1]443", Host(HostError::BadIpv6)),
+            ("[::1]:", Port),
+            ("[::1", Host(HostError::BadIpv6)),
+            ("[::1%25eth0]:443", Host(HostError::BadIpv6)),
+            ("user@example.com:443", Host(HostError::BadCharacter)),
+            ("user:pass@example.com", Port),
+            ("example.com/:443", Host(HostError::BadCharacter)),
+        ] {
+            assert_eq!(Authority::parse(text), Err(error), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn writes_brackets_and_leaves_the_default_port_out() {
+        let write = |host: &str, port, default| Host::from_bare(host).unwrap().authority(port, default);
+        assert_eq!(write("example.com", 443, 443), "example.com");
+        assert_eq!(write("example.com", 443, 80), "example.com:443");
+        assert_eq!(write("127.0.0.1", 80, 80), "127.0.0.1");
+        assert_eq!(write("::1", 80, 80), "[::1]");
+        assert_eq!(write("::1", 8080, 80), "[::1]:8080");
+    }
+}

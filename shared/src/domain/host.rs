@@ -30,6 +30,7 @@ impl Host {
         let text = text.as_ref();
         match text {
             [b'[', inner @ .., b']'] => parse_v6(inner).map(Self::Addr),
+            [b'[', ..] => Err(HostError::BadIpv6),
             _ if text.contains(&b':') => Err(HostError::BareIpv6),
             _ => parse_v4_or_name(text),
         }
@@ -152,3 +153,6 @@ fn parse_v4_or_name(text: &[u8]) -> Result<Host, HostError> {
     }
     Ok(Host::Name(DomainName::from_canonical(text)))
 }
+
+#[cfg(test)]
+mod tests;

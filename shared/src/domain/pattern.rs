@@ -9,7 +9,7 @@ use thiserror::Error;
 use super::{
     authority::{parse_port, split_port},
     host::Host,
-    name::{DomainName, MAX_LABEL, MAX_NAME},
+    name::{DomainName, MAX_LABEL, MAX_NAME, is_numeric_label},
 };
 
 /// One entry of an allow or deny list: a host pattern, and the one port it is for, if it names one.
@@ -53,9 +53,6 @@ impl DomainPattern {
             return Ok(Self::new(HostPattern::Addr(addr.into()), None, entry));
         }
         let (host, port) = split_entry(entry)?;
-        if host.bytes().any(|b| b.is_ascii_uppercase()) {
-            return Err(PatternError::UpperCase);
-        }
         Ok(Self::new(parse_host(host, Grammar::Hello)?, port, entry))
     }
 
@@ -154,8 +151,8 @@ pub enum PatternError {
     /// Brackets or colons around something else.
     #[error("not a valid IPv6 address")]
     BadIpv6,
-    /// `1.2.3`, `0177.0.0.1`, `0x7f000001`, or a name whose last label starts with a digit.
-    #[error("the last label starts with a digit, but this is no plain IPv4 address")]
+    /// `1.2.3`, `0177.0.0.1`, `0x7f000001`; in a hello any name whose last label starts with a digit.
+    #[error("the last label is a number, but this is no plain IPv4 address such as 192.0.2.1")]
     Numeric,
     /// `*` in an allow list.
     #[error("a bare * is not allowed here")]
@@ -178,9 +175,12 @@ pub enum PatternError {
     /// A label over 63 characters, or a name over 253.
     #[error("the name is longer than 253 characters, or one of its labels longer than 63")]
     TooLong,
-    /// A character that is in no host name, or a hyphen at the edge of a label.
+    /// In a decider's hello: a character that is in no host name, or a hyphen at the edge of a label.
     #[error("a label may only have letters, digits and inner hyphens")]
     BadLabel,
+    /// In the settings, where underscores and hyphens may stand anywhere.
+    #[error("a name may only have letters, digits, hyphens, underscores and dots")]
+    BadCharacter,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -231,7 +231,7 @@ fn parse_host(host: &str, grammar: Grammar) -> Result<HostPattern, PatternError>
         return Ok(HostPattern::Addr(addr.into()));
     }
     if let Some(base) = host.strip_prefix("*.") {
-        check_name(base)?;
+        check_name(base, grammar)?;
         if !base.contains('.') {
             return Err(PatternError::BroadWildcard);
         }
@@ -240,19 +240,21 @@ fn parse_host(host: &str, grammar: Grammar) -> Result<HostPattern, PatternError>
     if host == "*" {
         return Err(PatternError::BareStar);
     }
-    check_name(host)?;
+    check_name(host, grammar)?;
     if grammar == Grammar::Settings && !host.contains('.') && host != "localhost" {
         return Err(PatternError::SingleLabel);
     }
     Ok(HostPattern::Name(DomainName::from_canonical(host)))
 }
 
-fn check_name(name: &str) -> Result<(), PatternError> {
-    if name.contains('*') {
-        return Err(PatternError::InnerStar);
-    }
+/// Checks a lower-cased name. What a resolver could read as an address is never one (RFC 3696 section 2: no
+/// top-level domain starts with a digit).
+fn check_name(name: &str, grammar: Grammar) -> Result<(), PatternError> {
     if name.is_empty() {
         return Err(PatternError::Empty);
+    }
+    if name.contains('*') {
+        return Err(PatternError::InnerStar);
     }
     if name.ends_with('.') {
         return Err(PatternError::TrailingDot);
@@ -260,26 +262,36 @@ fn check_name(name: &str) -> Result<(), PatternError> {
     if name.len() > MAX_NAME {
         return Err(PatternError::TooLong);
     }
-    for label in name.split('.') {
-        check_label(label.as_bytes())?;
+    let mut last: &[u8] = b"";
+    for label in name.as_bytes().split(|&b| b == b'.') {
+        check_label(label, grammar)?;
+        last = label;
     }
-    // RFC 3696 section 2: no top-level domain starts with a digit, and what does may be an address to someone.
-    if name.rsplit('.').next().is_some_and(|last| last.starts_with(|c: char| c.is_ascii_digit())) {
-        return Err(PatternError::Numeric);
-    }
-    Ok(())
+    let is_numeric = is_numeric_label(last) || (grammar == Grammar::Hello && last[0].is_ascii_digit());
+    if is_numeric { Err(PatternError::Numeric) } else { Ok(()) }
 }
 
-fn check_label(label: &[u8]) -> Result<(), PatternError> {
-    let (Some(first), Some(last)) = (label.first(), label.last()) else {
+fn check_label(label: &[u8], grammar: Grammar) -> Result<(), PatternError> {
+    let (Some(&first), Some(&last)) = (label.first(), label.last()) else {
         return Err(PatternError::EmptyLabel);
     };
     if label.len() > MAX_LABEL {
         return Err(PatternError::TooLong);
     }
-    let plain = label.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'-');
-    if !plain || *first == b'-' || *last == b'-' {
-        return Err(PatternError::BadLabel);
+    if label.iter().any(u8::is_ascii_uppercase) {
+        return Err(PatternError::UpperCase);
     }
-    Ok(())
+    let is_plain = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'-';
+    match grammar {
+        Grammar::Hello if !label.iter().all(is_plain) || first == b'-' || last == b'-' => {
+            Err(PatternError::BadLabel)
+        }
+        Grammar::Settings if !label.iter().all(|b| is_plain(b) || *b == b'_') => {
+            Err(PatternError::BadCharacter)
+        }
+        _ => Ok(()),
+    }
 }
+
+#[cfg(test)]
+mod tests;

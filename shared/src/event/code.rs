@@ -60,3 +60,30 @@ impl fmt::Display for RefusalCode {
         f.write_str(self.as_str())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Written in two places: by hand for headers, by serde for events.
+    #[test]
+    fn both_ways_to_write_a_code_agree() {
+        for code in [
+            RefusalCode::HostNotAllowed,
+            RefusalCode::Decider,
+            RefusalCode::DeciderUnavailable,
+            RefusalCode::BadRequest,
+            RefusalCode::Misdirected,
+            RefusalCode::OpaqueTunnel,
+            RefusalCode::PlaintextHeaderSet,
+            RefusalCode::BodylessMethodBody,
+            RefusalCode::AddressNotAllowed,
+            RefusalCode::TooManyTunnels,
+            RefusalCode::MethodRefused,
+            RefusalCode::Policy,
+            RefusalCode::UnsendableHeader,
+        ] {
+            assert_eq!(serde_json::to_value(code).unwrap(), code.as_str());
+        }
+    }
+}

@@ -94,3 +94,51 @@ impl Event {
         format!("deny network-outbound {host}:{} ({reason})", self.port)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused() -> Event {
+        Event {
+            time: "2026-11-29T12:00:00.123Z".parse().unwrap(),
+            event: EventKind::Refused,
+            session: Some("build-42".into()),
+            ingress: IngressKind::Connect,
+            host: "example.com".into(),
+            port: 443,
+            method: Some("GET".into()),
+            path: Some("/v1/x".into()),
+            code: Some(RefusalCode::HostNotAllowed),
+            status: Some(403),
+            rule: Some("network.allowedDomains".into()),
+            reason: Some("host is not on the allow list".into()),
+            bytes_in: 0,
+            bytes_out: 0,
+            ms: 0.4,
+        }
+    }
+
+    #[test]
+    fn is_written_as_documented() {
+        let line = r#"{"time":"2026-11-29T12:00:00.123Z","event":"refused","session":"build-42","ingress":"connect","host":"example.com","port":443,"method":"GET","path":"/v1/x","code":"host_not_allowed","status":403,"rule":"network.allowedDomains","reason":"host is not on the allow list","bytesIn":0,"bytesOut":0,"ms":0.4}"#;
+        assert_eq!(serde_json::to_string(&refused()).unwrap(), line);
+    }
+
+    #[test]
+    fn readers_ignore_keys_they_do_not_know() {
+        let line = r#"{"time":"2026-11-29T12:00:00.123Z","event":"closed","ingress":"socks","host":"::1","port":22,"bytesIn":7,"bytesOut":8,"ms":1.5,"later":{"x":1}}"#;
+        let event: Event = serde_json::from_str(line).unwrap();
+        assert_eq!((event.event, event.ingress, event.code), (EventKind::Closed, IngressKind::Socks, None));
+    }
+
+    #[test]
+    fn the_line_of_a_report() {
+        let mut event = refused();
+        let reason = "host is not on the allow list";
+        assert_eq!(event.violation_line(), format!("deny network-outbound example.com:443 ({reason})"));
+        event.host = "2001:db8::1".into();
+        event.reason = None;
+        assert_eq!(event.violation_line(), "deny network-outbound [2001:db8::1]:443 (no reason given)");
+    }
+}

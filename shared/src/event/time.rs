@@ -105,3 +105,70 @@ fn days_from_civil(year: u64, month: u64, day: u64) -> Option<u64> {
     let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
     (era * 146_097 + day_of_era).checked_sub(TO_1970)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn text(millis: u64) -> String {
+        Timestamp { millis }.to_string()
+    }
+
+    #[test]
+    fn writes_known_moments() {
+        for (millis, written) in [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (951_782_399_999, "2000-02-28T23:59:59.999Z"),
+            (951_782_400_000, "2000-02-29T00:00:00.000Z"),
+            (951_868_800_000, "2000-03-01T00:00:00.000Z"),
+            (1_796_040_000_123, "2026-11-30T12:00:00.123Z"),
+            (4_107_542_399_999, "2100-02-28T23:59:59.999Z"),
+            (4_107_542_400_000, "2100-03-01T00:00:00.000Z"),
+            (MAX, "9999-12-31T23:59:59.999Z"),
+        ] {
+            assert_eq!(text(millis), written);
+        }
+    }
+
+    #[test]
+    fn refuses_what_is_no_moment_in_that_form() {
+        for bad in [
+            "",
+            "2026-11-29T12:00:00Z",
+            "2026-11-29T12:00:00.123",
+            "2026-11-29T12:00:00.123+00:00",
+            "2026-11-29t12:00:00.123z",
+            "2026-11-29 12:00:00.123Z",
+            "2026-02-29T12:00:00.123Z",
+            "2026-04-31T12:00:00.123Z",
+            "2026-13-01T12:00:00.123Z",
+            "2026-00-01T12:00:00.123Z",
+            "2026-01-00T12:00:00.123Z",
+            "2026-01-01T24:00:00.000Z",
+            "2026-01-01T23:60:00.000Z",
+            "2026-01-01T23:59:60.000Z",
+            "1969-12-31T23:59:59.999Z",
+            "0000-01-01T00:00:00.000Z",
+            "2026-11-29T12:00:00.12\u{663}",
+        ] {
+            assert_eq!(bad.parse::<Timestamp>(), Err(TimestampError), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_clock_outside_the_range_gives_its_edge() {
+        let before = SystemTime::UNIX_EPOCH - Duration::from_secs(1);
+        assert_eq!(Timestamp::from(before).to_string(), text(0));
+        let after = SystemTime::UNIX_EPOCH + Duration::from_secs(300_000_000_000);
+        assert_eq!(Timestamp::from(after).to_string(), text(MAX));
+    }
+
+    proptest! {
+        #[test]
+        fn survives_writing_and_reading(millis in 0..=MAX) {
+            prop_assert_eq!(text(millis).parse(), Ok(Timestamp { millis }));
+        }
+    }
+}

@@ -96,10 +96,11 @@ impl Walk {
             Kind::String => reader.string().map(drop),
             Kind::Number => reader.number().map(drop),
             Kind::Bool => reader.boolean().map(drop),
-            Kind::Null => match self.null {
-                Null::Refused => Err(reader.error(Fault::Null)),
-                Null::Passed => reader.null(),
-            },
+            Kind::Null => {
+                let refusal = reader.error(Fault::Null);
+                reader.null()?;
+                if self.null == Null::Refused { Err(refusal) } else { Ok(()) }
+            }
         }
     }
 }
@@ -110,3 +111,6 @@ fn position(bytes: &[u8], at: usize) -> (usize, usize) {
     let line = 1 + before.iter().filter(|&&b| b == b'\n').count();
     (line, 1 + String::from_utf8_lossy(&before[line_start..]).chars().count())
 }
+
+#[cfg(test)]
+mod tests;

@@ -102,9 +102,17 @@ pub async fn serve_one<S: ClientStream>(
     head: &RequestHead,
     timer: &mut Timer,
 ) -> bool {
+    // A stop waits until the answer is out, not for the client's end of the connection.
+    let flight = pipeline.session().in_flight.begin();
     match pipeline.serve(client, head, timer).await {
         Next::Request => return true,
-        Next::Close => close(client).await,
+        Next::Close => {
+            let finished = finish(client).await;
+            drop(flight);
+            if finished {
+                linger(client).await;
+            }
+        }
         Next::Abort => client.io().abort(),
     }
     false
@@ -125,7 +133,9 @@ pub async fn answer_and_close<S: ClientStream>(
     form: AnswerForm,
 ) {
     answer.write(client.output().front(), about, form.connect, form.head_only);
-    close(client).await;
+    if finish(client).await {
+        linger(client).await;
+    }
 }
 
 /// Which shape an answer of ours takes.
@@ -137,23 +147,35 @@ pub struct AnswerForm {
     pub head_only: bool,
 }
 
-/// Ends the connection after what is still to be written: first our side, then, for a short while, theirs.
-pub async fn close<S: ClientStream>(client: &mut Wire<S>) {
-    let lingering = async {
+/// Writes what is still to be written and ends our side; whether that worked.
+async fn finish<S: ClientStream>(client: &mut Wire<S>) -> bool {
+    let finishing = async {
         client.drain().await?;
-        client.shutdown().await?;
+        client.shutdown().await
+    };
+    match tokio::time::timeout(limits::IDLE, finishing).await {
+        Ok(Ok(())) => true,
+        Ok(Err(e)) => {
+            debug!("client: {e}");
+            false
+        }
+        Err(_) => false,
+    }
+}
+
+/// Reads, for a short while, what the client is still sending: closing earlier would make the kernel send a reset,
+/// which can overtake the answer (RFC 9112 section 9.6).
+async fn linger<S: ClientStream>(client: &mut Wire<S>) {
+    let reading = async {
         let mut thrown_away = 0;
         while thrown_away < limits::LINGER_BYTES {
             client.input.clear();
-            match client.fill(limits::READ_SMALL).await? {
-                0 => break,
-                n => thrown_away += n,
+            match client.fill(limits::READ_SMALL).await {
+                Ok(n) if n > 0 => thrown_away += n,
+                _ => return,
             }
         }
-        std::io::Result::Ok(())
     };
-    match tokio::time::timeout(limits::LINGER, lingering).await {
-        Ok(Err(e)) => debug!("client: {e}"),
-        Ok(Ok(())) | Err(_) => {}
-    }
+    // A client that goes on sending has had its answer; the close may now cut it off.
+    let _ = tokio::time::timeout(limits::LINGER, reading).await;
 }

@@ -85,7 +85,6 @@ impl<'s> Pipeline<'s> {
         head: &RequestHead,
         timer: &mut Timer,
     ) -> Next {
-        let _flight = self.session.in_flight.begin();
         let meant = self.read_target(head);
         let mut record = Record::request(self.session, &self.origin, head);
         let served = match &meant {
@@ -197,7 +196,7 @@ impl<'s> Pipeline<'s> {
         let kept = self.keeper.take(target);
         let mut connection = match kept {
             Some(kept) => kept,
-            None => self.dial(client, target).await?,
+            None => self.dial(target).await?,
         };
         loop {
             outgoing.write(&mut connection.wire);
@@ -211,19 +210,15 @@ impl<'s> Pipeline<'s> {
                     return Ok(completed);
                 }
                 Err(Broken::Upstream { nothing_received: true, .. }) if may_repeat && body.is_untouched() => {
-                    connection = self.dial(client, target).await?;
+                    connection = self.dial(target).await?;
                 }
                 Err(broken) => return Err(broken.into()),
             }
         }
     }
 
-    /// Step 4. The client may leave meanwhile, but a dial is short and bounded.
-    async fn dial<S: ClientStream>(
-        &self,
-        _client: &mut Wire<S>,
-        target: &Target,
-    ) -> Result<Connection, Stop> {
+    /// Step 4. The client may leave meanwhile, which is not watched: a dial is short and bounded.
+    async fn dial(&self, target: &Target) -> Result<Connection, Stop> {
         // Boxed: the future of name lookup and handshake is large, and every connection would carry it for life.
         Box::pin(upstream::dial(self.session, &self.policy, target)).await.map_err(Stop::Answer)
     }

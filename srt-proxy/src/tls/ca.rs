@@ -166,3 +166,6 @@ impl From<rcgen::Error> for CaError {
         Self::Mint(error.into())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -74,3 +74,6 @@ impl fmt::Debug for LeafCache {
 fn find_fresh(leaves: &mut LruCache<Host, Leaf>, host: &Host, now: SystemTime) -> Option<Arc<CertifiedKey>> {
     leaves.get(host).filter(|leaf| now < leaf.renew_at).map(|leaf| Arc::clone(&leaf.certified))
 }
+
+#[cfg(test)]
+mod tests;

@@ -237,3 +237,6 @@ fn configure(roots: RootCertStore) -> Arc<ClientConfig> {
     config.resumption = Resumption::in_memory_sessions(limits::UPSTREAM_SESSIONS);
     Arc::new(config)
 }
+
+#[cfg(test)]
+mod tests;

@@ -117,14 +117,12 @@ fn join_records(bytes: &[u8]) -> Result<Cow<'_, [u8]>, HelloState> {
 
 /// Where the body lies in `message` once all of it is there.
 fn complete(message: &[u8]) -> Result<Option<std::ops::Range<usize>>, HelloState> {
-    let [kind, length @ .., _] = message.get(..HANDSHAKE_HEADER + 1).unwrap_or_default() else {
-        return match message.first() {
-            Some(&kind) if kind != HANDSHAKE_CLIENT_HELLO => Err(HelloState::Malformed),
-            _ => Ok(None),
-        };
-    };
+    if message.first().is_some_and(|&kind| kind != HANDSHAKE_CLIENT_HELLO) {
+        return Err(HelloState::Malformed);
+    }
+    let Some([_, length @ ..]) = message.first_chunk::<HANDSHAKE_HEADER>() else { return Ok(None) };
     let length = length.iter().fold(0, |length, &octet| (length << 8) | usize::from(octet));
-    if *kind != HANDSHAKE_CLIENT_HELLO || length > limits::CLIENT_HELLO {
+    if length > limits::CLIENT_HELLO {
         return Err(HelloState::Malformed);
     }
     let end = HANDSHAKE_HEADER + length;

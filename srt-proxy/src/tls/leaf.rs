@@ -180,3 +180,6 @@ impl rcgen::SigningKey for Unsigned {
         Ok(Vec::new())
     }
 }
+
+#[cfg(test)]
+mod tests;

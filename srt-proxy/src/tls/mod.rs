@@ -16,6 +16,8 @@ mod issuer;
 mod leaf;
 mod provider;
 mod server;
+#[cfg(test)]
+mod testing;
 
 pub use ca::{Authority, CaError};
 pub use cache::LeafCache;

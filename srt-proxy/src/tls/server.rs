@@ -88,3 +88,6 @@ impl ResolvesServerCert for Always {
         Some(Arc::clone(&self.0))
     }
 }
+
+#[cfg(test)]
+mod tests;
