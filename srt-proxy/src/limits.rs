@@ -29,6 +29,8 @@ pub const EVENTS_QUEUED: usize = 4096;
 pub const FRAMES_QUEUED: usize = 117 << 20;
 /// How long the decider may take for its hello: it may be an interpreter that starts on a busy machine.
 pub const HELLO: Duration = Duration::from_secs(60);
+/// How long clients of a proxy that cannot start are still answered.
+pub const REFUSE_WAITING: Duration = Duration::from_millis(250);
 /// Client connections at once; past it new ones wait in the listener's backlog.
 pub const CONNECTIONS: usize = 2048;
 /// After a failed accept (no descriptors left, mostly) we wait before the next: each try would fail at once.

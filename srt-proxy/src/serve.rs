@@ -52,6 +52,24 @@ pub async fn serve(
     Ok(())
 }
 
+/// Answers the clients that wait for a proxy which does not start, for a moment: they learn that it is the decider's
+/// fault, where a closed socket would look like a fault of the network.
+pub async fn refuse_waiting(listener: Listener) -> io::Result<()> {
+    let acceptor = Acceptor::new(listener)?;
+    let mut connections = JoinSet::new();
+    let refusing = async {
+        while connections.len() < limits::CONNECTIONS {
+            connections.spawn(ingress::refuse_unserved(acceptor.accept().await?));
+        }
+        io::Result::Ok(())
+    };
+    if let Ok(Err(e)) = tokio::time::timeout(limits::REFUSE_WAITING, refusing).await {
+        debug!("accept: {e}");
+    }
+    let _ = tokio::time::timeout(limits::REFUSE_WAITING, connections.join_all()).await;
+    Ok(())
+}
+
 /// Waits until no request is in flight, `most` at the longest.
 async fn drain(session: &Session, most: Duration) {
     let _ = tokio::time::timeout(most, session.in_flight.wait_until_none()).await;

@@ -21,7 +21,7 @@ use crate::fds::{self, Direction, FdArg, FdError, FdStream, Listener, PacketSock
 use crate::governor::Governor;
 use crate::limits;
 use crate::policy::{Decider, Policy, SettingsError, SettingsPolicies};
-use crate::serve::serve;
+use crate::serve::{refuse_waiting, serve};
 use crate::session::{Common, Session, Slots};
 use crate::tls::{Authority, CaError, LeafCache, RootsError, ServerTls, UpstreamTls};
 
@@ -80,17 +80,14 @@ pub fn fail(status: u8, error: &dyn std::error::Error) -> ExitCode {
 /// Runs the proxy until it is told to stop.
 pub fn run(config: Config) -> Result<(), StartError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    // Held until the exit when the start fails: a client that is just connecting then sees a closed connection, as
-    // any other client does, and not a port where nobody ever was.
-    let mut listener = None;
-    let result = runtime.block_on(run_async(config, &mut listener));
+    let result = runtime.block_on(run_async(config));
     // Blocking tasks (a name being looked up) must not hold up the exit.
     runtime.shutdown_background();
     result
 }
 
-async fn run_async(config: Config, held: &mut Option<Listener>) -> Result<(), StartError> {
-    *held = match &config.listen {
+async fn run_async(config: Config) -> Result<(), StartError> {
+    let mut listener = match &config.listen {
         None => None,
         Some(ListenOn::Fd(arg)) => Some(Listener::adopt(*arg)?),
         Some(ListenOn::Address(address)) => Some(listen(*address)?),
@@ -107,10 +104,15 @@ async fn run_async(config: Config, held: &mut Option<Listener>) -> Result<(), St
 
     let (decider, ended) = match decider {
         None => (None, None),
-        Some((input, output)) => {
-            let (link, hello, ended) = decider::connect(input, output, config.decider_timeout).await?;
-            (Some(Decider { link, hello }), Some(ended))
-        }
+        Some((input, output)) => match decider::connect(input, output, config.decider_timeout).await {
+            Ok((link, hello, ended)) => (Some(Decider { link, hello }), Some(ended)),
+            Err(e) => {
+                if let Some(listener) = listener.take() {
+                    refuse_waiting(listener).await?;
+                }
+                return Err(e.into());
+            }
+        },
     };
     let leaves = leaves.await.map_err(|e| io::Error::other(e.to_string()))??;
     let link = decider.as_ref().map(|decider| decider.link.clone());
@@ -120,7 +122,6 @@ async fn run_async(config: Config, held: &mut Option<Listener>) -> Result<(), St
         Arc::new(Common { governor, dialler, server_tls: ServerTls::new(), tunnels: Slots::default() });
     info!("serving");
 
-    let listener = held.take();
     let alone = listener.is_none();
     let attached = attach.map(|socket| serve_attach(socket, Arc::clone(&common), events.clone()));
     let mut outcome = Ok(());

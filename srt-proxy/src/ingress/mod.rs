@@ -14,6 +14,7 @@ use std::sync::Arc;
 use bytes::BytesMut;
 
 use crate::limits;
+use crate::pipeline::refuse::{About, Refusal};
 use crate::session::Session;
 use crate::wire::Wire;
 
@@ -40,4 +41,12 @@ pub async fn serve(socket: ClientSocket, session: Arc<Session>) {
         }
     }
     proxy::serve(client, &session).await;
+}
+
+/// Answers a client of a proxy that did not start.
+pub async fn refuse_unserved(socket: ClientSocket) {
+    let refusal = Refusal::DeciderUnavailable("the proxy did not start");
+    let mut client = Wire::new(socket, BytesMut::new());
+    let form = requests::AnswerForm { connect: true, head_only: false };
+    requests::answer_and_close(&mut client, &refusal.into(), &About::default(), form).await;
 }
