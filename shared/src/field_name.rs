@@ -79,7 +79,7 @@ pub enum FieldNameError {
 
 /// Whether the bytes are a token (RFC 9110 section 5.6.2): the only thing a header name or method may be.
 pub fn is_token(bytes: &[u8]) -> bool {
-    !bytes.is_empty() && bytes.iter().all(|&b| is_token_byte(b))
+    !bytes.is_empty() && bytes.iter().all(|&b| IS_TOKEN[usize::from(b)])
 }
 
 /// Whether two names are the same when case is ignored and `-`, `_`, `.` are one.
@@ -136,10 +136,17 @@ fn fold(byte: u8) -> u8 {
     }
 }
 
-fn is_token_byte(byte: u8) -> bool {
-    matches!(byte, b'!' | b'#'..=b'\'' | b'*' | b'+' | b'-' | b'.' | b'^'..=b'`' | b'|' | b'~')
-        || byte.is_ascii_alphanumeric()
-}
+const IS_TOKEN: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 0x80 {
+        let b = byte as u8;
+        table[byte] = b.is_ascii_alphanumeric()
+            || matches!(b, b'!' | b'#'..=b'\'' | b'*' | b'+' | b'-' | b'.' | b'^'..=b'`' | b'|' | b'~');
+        byte += 1;
+    }
+    table
+};
 
 #[cfg(test)]
 mod tests {

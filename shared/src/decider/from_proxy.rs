@@ -1,4 +1,4 @@
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt};
 
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 
@@ -24,8 +24,8 @@ pub enum FromProxy {
     Body(Body),
 }
 
-/// A request as a decider sees it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A request as a decider sees it. Its query and header values may hold credentials, so they are not printed.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Req {
     /// Strictly rising from 1.
     pub id: u64,
@@ -48,7 +48,7 @@ pub struct Req {
 }
 
 /// All values of one header, each byte shown as a Latin-1 character.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct ReqField {
     /// The name, in lower case.
     pub name: FieldName,
@@ -57,7 +57,7 @@ pub struct ReqField {
 }
 
 /// The first bytes of a body.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Body {
     /// The id of the request.
     pub id: u64,
@@ -65,6 +65,31 @@ pub struct Body {
     pub data: Vec<u8>,
     /// Whether there was more.
     pub cut: bool,
+}
+
+impl fmt::Debug for Req {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Req")
+            .field("id", &self.id)
+            .field("method", &self.method)
+            .field("host", &self.host)
+            .field("port", &self.port)
+            .field("path", &self.path)
+            .field("headers", &self.headers)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for ReqField {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({} values)", self.name, self.values.len())
+    }
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Body {{ id: {}, data: {} bytes, cut: {} }}", self.id, self.data.len(), self.cut)
+    }
 }
 
 /// Reads the payload of a frame from the proxy.

@@ -13,7 +13,7 @@ use crate::{
 
 /// What a decider is told about a request, borrowed from where the proxy holds it. Bytes are shown as the
 /// Latin-1 characters of those numbers. Optional parts that are empty are left out.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct ReqRef<'a> {
     /// Strictly rising from 1.
     pub id: u64,
@@ -71,7 +71,7 @@ pub fn encode_hello(out: &mut Vec<u8>) {
 pub fn encode_req<'h>(
     out: &mut Vec<u8>,
     req: &ReqRef<'_>,
-    headers: impl Iterator<Item = (&'h [u8], &'h [u8])> + Clone,
+    headers: impl Iterator<Item = (&'h [u8], &'h [u8])>,
 ) -> Result<(), ReqError> {
     frame::append(out, MAX_FRAME, |out| {
         out.extend_from_slice(br#"{"t":"req","id":"#);
@@ -126,43 +126,42 @@ pub fn encode_body(out: &mut Vec<u8>, id: u64, data: &[u8], cut: bool) -> Result
 
 /// Writes the fields grouped by lower-cased name, in the order in which each name first appears.
 ///
-/// The limits on their number and length are kept while writing: the groups are found by comparing pairs, which
-/// is quick for the 190 that are allowed and would not be for more.
+/// The groups are found by comparing pairs, which is quick for the 190 that are allowed and would not be for
+/// more, so they are counted first.
 fn write_headers<'h>(
     out: &mut Vec<u8>,
-    headers: impl Iterator<Item = (&'h [u8], &'h [u8])> + Clone,
+    headers: impl Iterator<Item = (&'h [u8], &'h [u8])>,
 ) -> Result<(), ReqError> {
-    if headers.clone().nth(MAX_FIELD_VALUES).is_some() {
-        return Err(ReqError::TooManyValues);
+    let mut fields = [([].as_slice(), [].as_slice()); MAX_FIELD_VALUES];
+    let mut count = 0;
+    for field in headers {
+        *fields.get_mut(count).ok_or(ReqError::TooManyValues)? = field;
+        count += 1;
     }
+    let fields = &fields[..count];
     let mut grouped = [false; MAX_FIELD_VALUES];
     let mut bytes = 0;
-    let mut rest = headers;
-    let mut at = 0;
-    let mut first = true;
-    while let Some((name, value)) = rest.next() {
-        if !grouped[at] {
-            out.extend_from_slice(if first { br#","headers":{"# } else { b"," });
-            first = false;
-            bytes += name.len();
-            write_name(out, name)?;
-            out.extend_from_slice(b":[");
-            write_value(out, value, &mut bytes)?;
-            for (later, (other, value)) in rest.clone().enumerate() {
-                if other.eq_ignore_ascii_case(name) {
-                    grouped[at + 1 + later] = true;
-                    out.push(b',');
-                    write_value(out, value, &mut bytes)?;
-                }
-            }
-            out.push(b']');
-            if bytes > MAX_FIELD_BYTES {
-                return Err(ReqError::HeadersTooLong);
+    let mut open = br#","headers":{"#.as_slice();
+    for (at, (name, value)) in fields.iter().enumerate() {
+        if grouped[at] {
+            continue;
+        }
+        out.extend_from_slice(open);
+        open = b",";
+        bytes += name.len();
+        write_name(out, name)?;
+        out.extend_from_slice(b":[");
+        write_value(out, value, &mut bytes)?;
+        for (later, (other, value)) in fields.iter().enumerate().skip(at + 1) {
+            if other.eq_ignore_ascii_case(name) {
+                grouped[later] = true;
+                out.push(b',');
+                write_value(out, value, &mut bytes)?;
             }
         }
-        at += 1;
+        out.push(b']');
     }
-    if !first {
+    if count > 0 {
         out.push(b'}');
     }
     Ok(())
@@ -183,7 +182,9 @@ fn write_value(out: &mut Vec<u8>, value: &[u8], bytes: &mut usize) -> Result<(),
     if *bytes > MAX_FIELD_BYTES {
         return Err(ReqError::HeadersTooLong);
     }
-    if value.iter().any(|&b| b != b'\t' && (b < 0x20 || (0x7f..0xa0).contains(&b))) {
+    // Without branches, so that a value is checked many bytes at a time.
+    let is_control = |b: u8| ((b < 0x20) & (b != b'\t')) | ((b >= 0x7f) & (b < 0xa0));
+    if value.iter().fold(false, |any, &b| any | is_control(b)) {
         return Err(ReqError::ControlCharacter);
     }
     write_latin1(out, value);

@@ -85,3 +85,6 @@ impl DialFailure {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

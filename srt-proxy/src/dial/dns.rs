@@ -34,7 +34,9 @@ impl Dns {
     /// Asks for both families at once. Answers IPv6 addresses first (RFC 6724 prefers them).
     pub(super) async fn lookup(&self, name: &DomainName) -> Addresses {
         let resolver = self.resolver.current()?;
-        let mut name = Name::from_ascii(name.as_str()).map_err(|_| ResolveError::BadName)?;
+        // As bytes: text would be read as an escaped or internationalised name.
+        let labels = name.as_str().split('.').map(str::as_bytes);
+        let mut name = Name::from_labels(labels).map_err(|_| ResolveError::BadName)?;
         name.set_fqdn(true);
         let v4 = ask(&resolver, name.clone(), RecordType::A);
         let v6 = ask(&resolver, name, RecordType::AAAA);
@@ -96,8 +98,13 @@ fn classify(error: &NetError) -> ResolveError {
     }
 }
 
-/// The servers and timers of resolv.conf, without its search list and without the library's own hosts file.
 fn build(resolv_conf: &[u8]) -> Result<TokioResolver, ResolveError> {
+    let (config, options) = read_config(resolv_conf);
+    start(config, options)
+}
+
+/// The servers and timers of resolv.conf, without its search list and without the library's own hosts file.
+fn read_config(resolv_conf: &[u8]) -> (ResolverConfig, ResolverOpts) {
     // glibc asks this machine when no server is named (resolv.conf(5)).
     let local = || vec![NameServerConfig::udp_and_tcp(IpAddr::from([127, 0, 0, 1]))];
     let (servers, mut options) = match parse_resolv_conf(resolv_conf) {
@@ -105,9 +112,15 @@ fn build(resolv_conf: &[u8]) -> Result<TokioResolver, ResolveError> {
         Err(_) => (local(), ResolverOpts::default()),
     };
     options.use_hosts_file = ResolveHosts::Never;
-    let config = ResolverConfig::from_parts(None, Vec::new(), servers);
+    (ResolverConfig::from_parts(None, Vec::new(), servers), options)
+}
+
+fn start(config: ResolverConfig, options: ResolverOpts) -> Result<TokioResolver, ResolveError> {
     TokioResolver::builder_with_config(config, TokioRuntimeProvider::default())
         .with_options(options)
         .build()
         .map_err(|_| ResolveError::Server)
 }
+
+#[cfg(test)]
+pub(super) mod tests;

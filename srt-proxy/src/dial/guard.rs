@@ -4,6 +4,7 @@
 //! addresses are checked, and what passed is what is dialled: there is no second lookup.
 
 use std::{
+    cell::LazyCell,
     io,
     net::{IpAddr, SocketAddr},
     sync::Arc,
@@ -72,8 +73,8 @@ impl Guard {
     ) -> Result<Vec<CheckedAddr>, AddressRefused> {
         let check = Check {
             policy: &self.policy,
-            // Read at each check: interfaces come and go while the proxy runs.
-            own: (self.interfaces)(),
+            // Read at each check that gets so far: interfaces come and go while the proxy runs.
+            own: LazyCell::new(self.interfaces),
             localhost: host.name().is_some_and(|name| name.is_localhost()),
             port,
         };
@@ -112,7 +113,7 @@ pub enum AddressRefused {
 
 struct Check<'a> {
     policy: &'a AddressPolicy,
-    own: io::Result<Vec<IpAddr>>,
+    own: LazyCell<io::Result<Vec<IpAddr>>>,
     localhost: bool,
     port: u16,
 }

@@ -71,6 +71,16 @@ fn only_a_body_may_be_longer_than_a_frame() {
     assert_eq!(parse_from_proxy(padded.as_bytes()), Err(ProtocolError::TooLong));
 }
 
+#[test]
+fn what_may_hold_a_credential_is_not_printed() {
+    let req = format!(r#"{REQ},"query":"hunter2","headers":{{"authorization":["hunter2"]}}}}"#);
+    let body = r#"{"t":"body","id":1,"data":"aHVudGVyMg=="}"#;
+    for text in [req.as_str(), body] {
+        let printed = format!("{:?}", parse_from_proxy(text.as_bytes()).unwrap());
+        assert!(!printed.contains("hunter2") && !printed.contains("104, 117"), "{printed}");
+    }
+}
+
 proptest! {
     #[test]
     fn any_bytes_are_refused_or_read_without_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
