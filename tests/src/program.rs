@@ -129,7 +129,7 @@ pub fn start(command: &mut Command) -> Child {
 }
 
 /// Reads to the end on a thread of its own, which sends all of it.
-pub fn read_all(mut from: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
+fn read_all(mut from: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
     let (done, wait) = channel();
     thread::spawn(move || {
         let mut bytes = Vec::new();

@@ -1,10 +1,10 @@
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 
 use nix::sys::signal::{Signal, kill};
@@ -14,7 +14,7 @@ use srt_shared::event::Event;
 use super::conn::PATIENCE;
 use super::{Pki, TestDecider};
 use crate::binary::binary;
-use crate::program::{read_all, start};
+use crate::program::start;
 use crate::sys;
 
 /// A proxy about to be started.
@@ -31,7 +31,7 @@ pub struct Starter {
 pub struct TestProxy {
     child: Child,
     address: SocketAddr,
-    stderr: Receiver<Vec<u8>>,
+    stderr: Receiver<String>,
     events: Option<Receiver<String>>,
 }
 
@@ -121,8 +121,8 @@ impl Starter {
         let mut child = start(&mut self.command);
         // Ours must close, or the ends of pipes and sockets would never be seen.
         drop(self.command);
-        let stderr = read_all(child.stderr.take().unwrap());
-        TestProxy { child, address, stderr, events: self.events.map(read_lines) }
+        let stderr = read_lines(child.stderr.take().unwrap());
+        TestProxy { child, address, stderr, events: self.events.map(|fd| read_lines(fs::File::from(fd))) }
     }
 }
 
@@ -130,6 +130,11 @@ impl TestProxy {
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// The next line it writes to stderr.
+    pub fn next_line(&self) -> String {
+        self.stderr.recv_timeout(PATIENCE).expect("a line on stderr")
     }
 
     /// Its process id.
@@ -182,9 +187,17 @@ impl TestProxy {
     /// # Panics
     /// When it does not come.
     pub fn wait(&mut self) -> Exited {
-        let stderr = self.stderr.recv_timeout(PATIENCE).expect("the proxy has not ended");
+        let mut stderr = String::new();
+        loop {
+            match self.stderr.recv_timeout(PATIENCE) {
+                Ok(line) => stderr.extend([&line, "\n"]),
+                // It holds the only other end.
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => panic!("the proxy has not ended"),
+            }
+        }
         let status = self.child.wait().unwrap();
-        Exited { status, stderr: String::from_utf8_lossy(&stderr).into_owned() }
+        Exited { status, stderr }
     }
 
     /// Whether it is still running.
@@ -197,18 +210,18 @@ impl Drop for TestProxy {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-        if thread::panicking()
-            && let Ok(stderr) = self.stderr.recv_timeout(PATIENCE)
-        {
-            eprintln!("srt-proxy wrote: {}", String::from_utf8_lossy(&stderr));
+        if thread::panicking() {
+            for line in &self.stderr {
+                eprintln!("srt-proxy wrote: {line}");
+            }
         }
     }
 }
 
-fn read_lines(fd: OwnedFd) -> Receiver<String> {
+fn read_lines(from: impl Read + Send + 'static) -> Receiver<String> {
     let (send, lines) = channel();
     thread::spawn(move || {
-        for line in BufReader::new(fs::File::from(fd)).lines().map_while(Result::ok) {
+        for line in BufReader::new(from).lines().map_while(Result::ok) {
             if send.send(line).is_err() {
                 return;
             }
