@@ -27,6 +27,8 @@ pub const EVENTS_QUEUED: usize = 4096;
 /// Frames written for a decider that does not read: two of the largest body frames and the requests beside them.
 /// Past it the decider counts as dead.
 pub const FRAMES_QUEUED: usize = 117 << 20;
+/// Bytes kept of an emptied buffer of frames: a few body frames of the usual size, so that it is not made anew for each.
+pub const FRAMES_KEPT: usize = 1 << 20;
 /// How long the decider may take for its hello: it may be an interpreter that starts on a busy machine.
 pub const HELLO: Duration = Duration::from_secs(60);
 /// How long clients of a proxy that cannot start are still answered.
@@ -43,6 +45,9 @@ pub const CLIENT_HANDSHAKE: Duration = Duration::from_secs(10);
 pub const REQUEST_HEAD: Duration = Duration::from_secs(30);
 /// Without a request on a connection, or without progress on a transfer.
 pub const IDLE: Duration = Duration::from_secs(300);
+/// How long a connection keeps its buffers while no request comes. A busy client is back sooner, an idle tunnel
+/// should cost nothing.
+pub const KEEP_BUFFERS: Duration = Duration::from_secs(1);
 /// Bytes of pipelined requests read ahead while one is served; enough to see the client leave.
 pub const PIPELINED: usize = 16 * 1024;
 /// After a refusal the client may still be sending: reading a little longer keeps the kernel from throwing the

@@ -23,6 +23,7 @@ use crate::limits;
 use crate::policy::{Decider, Policy, SettingsError, SettingsPolicies};
 use crate::serve::{refuse_waiting, serve};
 use crate::session::{Common, Session, Slots};
+use crate::sys;
 use crate::tls::{Authority, CaError, LeafCache, RootsError, ServerTls, UpstreamTls};
 
 /// Exit status for a wrong command line, and for a decider that ends before its hello.
@@ -79,6 +80,7 @@ pub fn fail(status: u8, error: &dyn std::error::Error) -> ExitCode {
 
 /// Runs the proxy until it is told to stop.
 pub fn run(config: Config) -> Result<(), StartError> {
+    sys::tune_allocator();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let result = runtime.block_on(run_async(config));
     // Blocking tasks (a name being looked up) must not hold up the exit.
