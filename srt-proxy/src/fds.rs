@@ -123,7 +123,8 @@ impl FdStream {
         let mode = fcntl(&fd, FcntlArg::F_GETFL).map_err(|e| arg.failed(e.into()))?;
         let access = OFlag::from_bits_truncate(mode) & OFlag::O_ACCMODE;
         let pipe = fstat(&fd).is_ok_and(|s| s.st_mode & SFlag::S_IFMT.bits() == SFlag::S_IFIFO.bits());
-        if !(pipe && direction.fits(access)) && !is_stream_socket(&fd) {
+        let usable = (pipe && direction.fits(access)) || is_stream_socket(&fd);
+        if !usable {
             return Err(arg.kind(direction.expected()));
         }
         Self::register(arg, fd)

@@ -126,15 +126,15 @@ async fn run_async(config: Config) -> Result<(), StartError> {
 
     let alone = listener.is_none();
     let attached = attach.map(|socket| serve_attach(socket, Arc::clone(&common), events.clone()));
-    let mut outcome = Ok(());
+    let mut outcome = Ok("");
     let stop = async {
         outcome = tokio::select! {
-            () = end_of(lifeline) => Ok(debug!("the lifeline has ended")),
-            () = ended_link(ended) => Ok(debug!("the decider is gone")),
+            () = end_of(lifeline) => Ok("the lifeline has ended"),
+            () = ended_link(ended) => Ok("the decider is gone"),
             // Without a listener of our own there is nothing left to do once the last sandbox is gone.
-            () = finished(attached, alone) => Ok(debug!("the last attached sandbox is gone")),
+            () = finished(attached, alone) => Ok("the last attached sandbox is gone"),
             failed = failed_control(control, &common.governor, settings.as_ref()) => Err(failed.into()),
-            signal = stop_signal() => signal.map(|name| debug!("{name}")).map_err(StartError::from),
+            signal = stop_signal() => signal.map_err(StartError::from),
         };
         // From here on nobody gets a verdict, and what waits for one is refused.
         if let Some(link) = link {
@@ -148,7 +148,7 @@ async fn run_async(config: Config) -> Result<(), StartError> {
         }
         None => stop.await,
     }
-    outcome
+    outcome.map(|why| debug!("{why}"))
 }
 
 fn adopt_decider(on: DeciderOn) -> Result<(FdStream, FdStream), FdError> {

@@ -150,19 +150,27 @@ struct Tunnel<'a> {
 
 /// What it turned out to carry.
 enum Seen<'a> {
-    /// TLS, terminated.
-    Requests { client: Wire<Terminated>, pipeline: Pipeline<'a>, _slot: Slot },
+    /// TLS, terminated. Boxed: its state is large, and most of this future's life is spent before it exists.
+    Requests(Box<Requests<'a>>),
     /// Something else, which is let through.
     Opaque { client: Wire<ClientSocket>, upstream: Wire<Upstream> },
     /// Something that is not.
     Refused(NotServed),
 }
 
+struct Requests<'a> {
+    client: Wire<Terminated>,
+    pipeline: Pipeline<'a>,
+    slot: Slot,
+}
+
 impl Seen<'_> {
     async fn serve(self, record: Record<'_>) {
         match self {
-            Self::Requests { client, pipeline, _slot } => {
+            Self::Requests(requests) => {
+                let Requests { client, pipeline, slot } = *requests;
                 serve_requests(client, pipeline, &mut Timer::new(limits::IDLE)).await;
+                drop(slot);
             }
             Self::Opaque { client, upstream } => opaque::pass(client, upstream, record).await,
             // The tunnel was granted, so that all that is left is to close it.
@@ -216,7 +224,8 @@ impl<'a> Tunnel<'a> {
             sni: hello.sni().map(str::to_ascii_lowercase),
         };
         let pipeline = Pipeline::new(self.session, Arc::clone(self.policy), origin);
-        Seen::Requests { client: Wire::new(stream, BytesMut::new()), pipeline, _slot: self.terminate.slot }
+        let client = Wire::new(stream, BytesMut::new());
+        Seen::Requests(Box::new(Requests { client, pipeline, slot: self.terminate.slot }))
     }
 
     /// Whose certificate the client gets: the target's. Where names need not match, the one it asks for, so that a

@@ -1,7 +1,10 @@
-//! The one sequence every request goes through, whatever brought it in.
+//! The one sequence every request goes through, whatever brought it in:
 //!
-//! 1. who is meant ([`target`]), 2. may anything go there ([`Policy::check_host`]), 3. may this request
-//! ([`ask`]), 4. where does it really lead ([`upstream::dial`]), 5. stream both ways ([`forward`]).
+//! 1. who is meant (`target.rs`)
+//! 2. may anything go there ([`HostRules`](crate::policy::HostRules))
+//! 3. may this request (`ask.rs`)
+//! 4. where does it really lead (`upstream.rs`, [`dial`](crate::dial))
+//! 5. stream both ways (`forward.rs`)
 //!
 //! Nothing is resolved, dialled or forwarded before every step ahead of it has said yes.
 
@@ -18,7 +21,7 @@ mod upstream;
 
 use std::sync::Arc;
 
-use crate::http::{PathAndQuery, RequestHead, RequestTarget, Version, request_framing};
+use crate::http::{ConnectionOptions, PathAndQuery, RequestHead, RequestTarget, Version, request_framing};
 use crate::ingress::{ClientStream, Origin};
 use crate::policy::Policy;
 use crate::session::Session;
@@ -146,6 +149,8 @@ impl<'s> Pipeline<'s> {
     ) -> Result<Completed, Stop> {
         let policy = Arc::clone(&self.policy);
         let framing = request_framing(head).map_err(|e| Refusal::bad_request(e.to_string()))?;
+        let connection =
+            ConnectionOptions::parse(head.fields()).map_err(|e| Refusal::bad_request(e.to_string()))?;
         policy.hosts.check(target.host(), target.port())?;
         let host = self.check_names(head, target)?;
         if policy.refuse_trace {
@@ -163,7 +168,7 @@ impl<'s> Pipeline<'s> {
             }
         };
         let authority = self.upstream_authority(target, host)?;
-        let outgoing = Outgoing::new(head, authority, target, resource, framing, &edits)?;
+        let outgoing = Outgoing::new(head, authority, target, resource, framing, connection, &edits)?;
         if outgoing.has_sets() && self.is_cleartext() && !policy.plaintext_header_set {
             return Err(Refusal::PlaintextHeaderSet.into());
         }

@@ -32,10 +32,9 @@ impl<'a> Outgoing<'a> {
         target: &Target,
         resource: &'a PathAndQuery,
         framing: BodyFraming,
+        connection: ConnectionOptions<'a>,
         edits: &'a Edits,
     ) -> Result<Self, Refusal> {
-        let connection =
-            ConnectionOptions::parse(head.fields()).map_err(|e| Refusal::bad_request(e.to_string()))?;
         let framing = match framing {
             BodyFraming::Length(length) => FramingField::Length(length),
             BodyFraming::Chunked => FramingField::Chunked,

@@ -2,7 +2,7 @@
 //!
 //! Where its parts come from and how they combine is decided in this folder and nowhere else. There are three
 //! combinations: the hello of a decider alone ([`Policy::from_hello`]), settings alone, and settings together with a
-//! decider ([`Policy::from_settings`]).
+//! decider ([`SettingsPolicies`]).
 
 mod from_hello;
 mod from_settings;
