@@ -149,6 +149,7 @@ struct Tunnel<'a> {
 }
 
 /// What it turned out to carry.
+#[expect(clippy::large_enum_variant, reason = "one short-lived value a tunnel")]
 enum Seen<'a> {
     /// TLS, terminated. Boxed: its state is large, and most of this future's life is spent before it exists.
     Requests(Box<Requests<'a>>),
