@@ -2,6 +2,7 @@
 #![deny(unsafe_code)]
 
 pub mod plan;
+pub mod proxy;
 pub mod trust;
 
 /// Exit status of our own failures, as `env` and `timeout` use it.
