@@ -2,6 +2,8 @@
 #![deny(unsafe_code)]
 
 pub mod plan;
+pub mod proxy;
+pub mod trust;
 
 /// Exit status of our own failures, as `env` and `timeout` use it.
 pub const EXIT_OWN_FAILURE: i32 = 125;
