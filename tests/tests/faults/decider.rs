@@ -52,7 +52,7 @@ fn before_hello(mut scene: Scene, fault: Fault) {
         _held => {
             let ended = scene.proxy.wait();
             assert_eq!(ended.status.code(), Some(2), "{}", ended.stderr);
-            assert_eq!(scene.client.read_to_close().unwrap(), 0);
+            check_refused(&mut scene.client);
         }
     }
 }
@@ -62,8 +62,7 @@ fn in_verdict(mut scene: Scene, verdict: &[u8], cut: usize, fault: Fault) {
     wait_until_asked(&scene.link, 1);
     scene.link.write_all(&verdict[..cut]).unwrap();
     let held = commit(scene.link, fault, b"x: y\r\n");
-    let (answer, _) = scene.client.read_answer().unwrap();
-    assert_eq!((answer.status(), answer.field("x-deny-reason")), (503, Some("decider_unavailable")));
+    check_refused(&mut scene.client);
     match held {
         Some(mut link) if fault == Fault::Stall => {
             // It is too late for this verdict, but the frame is whole now, and the link with it.
@@ -93,6 +92,12 @@ fn after_verdict(mut scene: Scene, verdict: &[u8], fault: Fault) {
         Some(link) if fault == Fault::Stall => check_lives(Scene { link, ..scene }),
         _held => check_stopped(scene.proxy, scene.client),
     }
+}
+
+/// The client's request got no verdict.
+fn check_refused(client: &mut Conn) {
+    let (answer, _) = client.read_answer().unwrap();
+    assert_eq!((answer.status(), answer.field("x-deny-reason")), (503, Some("decider_unavailable")));
 }
 
 /// The proxy lives and its link works: a second request is asked about and served.
