@@ -147,8 +147,9 @@ fn a_decider_that_fails_before_its_hello_ends_the_start_with_2() {
         let ended = proxy.wait();
         assert_eq!(ended.status.code(), Some(2), "{what}: {}", ended.stderr);
         assert_eq!(ended.stderr.lines().count(), 1, "{what}: {}", ended.stderr);
-        // Nobody was served.
-        assert_eq!(client.read_to_close().unwrap(), 0, "{what}");
+        // Who was waiting is told so.
+        let (answer, _) = client.read_answer().unwrap();
+        assert_eq!((answer.status(), answer.field("x-deny-reason")), (503, Some("decider_unavailable")));
     }
 }
 

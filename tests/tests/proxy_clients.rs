@@ -148,7 +148,7 @@ fn curl_large_upload_and_download() {
     let dir = tempfile::tempdir().unwrap();
     let (up, down) = (dir.path().join("up"), dir.path().join("down"));
     io::copy(&mut pattern(LENGTH), &mut File::create(&up).unwrap()).unwrap();
-    let expected = sha256(File::open(&up).unwrap());
+    let expected = sha256(File::open(&up).unwrap()).unwrap();
     assert_eq!(expected.1, LENGTH);
 
     let sent = curl().arg("--upload-file").arg(&up).arg(world.url(APP, "/hash"));
@@ -162,7 +162,7 @@ fn curl_large_upload_and_download() {
 
     let got = curl().arg("--output").arg(&down).arg(world.url(APP, &format!("/pattern/{LENGTH}")));
     world.run(got).succeeded();
-    assert_eq!(sha256(File::open(&down).unwrap()), expected);
+    assert_eq!(sha256(File::open(&down).unwrap()).unwrap(), expected);
 
     // A refused upload ends with the refusal, not with a reset on the way.
     let denied = curl().arg("--upload-file").arg(&up).arg(world.url(APP, "/denied"));

@@ -39,10 +39,17 @@ pub struct Message {
 impl Conn {
     /// A connection without TLS.
     pub fn plain(socket: TcpStream) -> io::Result<Self> {
-        socket.set_read_timeout(Some(PATIENCE))?;
-        socket.set_write_timeout(Some(PATIENCE))?;
         socket.set_nodelay(true)?;
-        Ok(Self { io: Io::Plain(socket), input: Vec::new() })
+        let conn = Self { io: Io::Plain(socket), input: Vec::new() };
+        conn.set_patience(PATIENCE)?;
+        Ok(conn)
+    }
+
+    /// How long a read or a write waits for the peer.
+    pub fn set_patience(&self, patience: Duration) -> io::Result<()> {
+        // Both for either: with TLS, a write that is held back also tries to read.
+        self.socket().set_read_timeout(Some(patience))?;
+        self.socket().set_write_timeout(Some(patience))
     }
 
     /// The client's side of TLS. Does the handshake.

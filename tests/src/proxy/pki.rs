@@ -1,5 +1,5 @@
 use std::fs;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -88,13 +88,13 @@ impl Default for Pki {
 }
 
 /// The SHA-256 of everything that can be read, in hex, and how much it was.
-pub fn sha256(mut from: impl Read) -> (String, u64) {
+pub fn sha256(mut from: impl Read) -> io::Result<(String, u64)> {
     let suite = ring::cipher_suite::TLS13_AES_128_GCM_SHA256.tls13().expect("a suite of TLS 1.3");
     let mut hash = suite.common.hash_provider.start();
     let mut buffer = vec![0; 64 * 1024];
     let mut length = 0;
     loop {
-        let n = from.read(&mut buffer).unwrap();
+        let n = from.read(&mut buffer)?;
         if n == 0 {
             break;
         }
@@ -102,7 +102,7 @@ pub fn sha256(mut from: impl Read) -> (String, u64) {
         length += n as u64;
     }
     let hex = hash.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-    (hex, length)
+    Ok((hex, length))
 }
 
 fn provider() -> Arc<CryptoProvider> {

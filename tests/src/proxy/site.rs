@@ -42,7 +42,7 @@ fn answer(conn: &mut Conn, head: &Message, other: &impl Site) -> io::Result<()> 
             body
         }
         "/hash" => {
-            let (hash, length) = sha256(conn.body(head, false));
+            let (hash, length) = sha256(conn.body(head, false))?;
             format!("{hash} {length}").into_bytes()
         }
         _ => match path.strip_prefix("/pattern/").and_then(|length| length.parse().ok()) {
