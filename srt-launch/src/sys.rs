@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_int, c_long, c_uint};
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use nix::errno::Errno;
 use nix::sched::CloneFlags;
@@ -10,6 +10,12 @@ use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 
 use crate::bpf::Instruction;
+
+/// Standard input, output and error.
+pub const STANDARD_STREAMS: [BorrowedFd<'static>; 3] = {
+    // SAFETY: the standard library opens them before `main` where they are closed, and nothing closes them.
+    unsafe { [BorrowedFd::borrow_raw(0), BorrowedFd::borrow_raw(1), BorrowedFd::borrow_raw(2)] }
+};
 
 /// A child of [`clone_child`].
 #[derive(Debug)]

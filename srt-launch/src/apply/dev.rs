@@ -3,7 +3,7 @@
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
@@ -167,16 +167,8 @@ fn attach_at(mount: impl AsFd, tmpfs: &OwnedFd, name: &str) -> Result<(), Failur
 
 /// The host's path of the terminal on one of the standard streams, where it has one.
 fn caller_terminal() -> Option<PathBuf> {
-    let stream = [
-        std::io::stdin().as_fd().try_clone_to_owned(),
-        std::io::stdout().as_fd().try_clone_to_owned(),
-        std::io::stderr().as_fd().try_clone_to_owned(),
-    ]
-    .into_iter()
-    .flatten()
-    .find(|stream| isatty(stream).unwrap_or(false))?;
-    let number = std::os::fd::AsRawFd::as_raw_fd(&stream);
-    let path = fs::read_link(format!("/proc/self/fd/{number}")).ok()?;
-    let same = nix::sys::stat::stat(&path).ok()?.st_rdev == fstat(&stream).ok()?.st_rdev;
+    let stream = sys::STANDARD_STREAMS.into_iter().find(|stream| isatty(stream).unwrap_or(false))?;
+    let path = fs::read_link(format!("/proc/self/fd/{}", stream.as_raw_fd())).ok()?;
+    let same = nix::sys::stat::stat(&path).ok()?.st_rdev == fstat(stream).ok()?.st_rdev;
     same.then_some(path)
 }
