@@ -1,6 +1,12 @@
 //! The plan: what the sandbox will be, as plain data. Computed from settings and the file system on the
 //! host side, printed by `--explain`, looked at by most tests, and only then applied.
 
+mod isolation;
+mod seccomp;
+
+pub use isolation::Isolation;
+pub use seccomp::{SeccompProfile, SeccompRule};
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::fd::RawFd;
@@ -27,6 +33,8 @@ pub struct Plan {
     pub env: BTreeMap<OsString, OsString>,
     /// System call rules.
     pub seccomp: SeccompProfile,
+    /// The walls that do not depend on settings.
+    pub isolation: Isolation,
     /// How `/proc` is provided.
     pub proc: ProcMode,
     /// Where the network leads.
@@ -127,17 +135,6 @@ pub struct Provided {
     pub bind_over: Vec<PathBuf>,
 }
 
-/// Which protections of the seccomp filter apply.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SeccompProfile {
-    /// `network.allowAllUnixSockets`
-    pub allow_unix_sockets: bool,
-    /// `allowNestedUserNamespaces`
-    pub allow_user_namespaces: bool,
-    /// Refuse `TIOCSTI` and `TIOCLINUX` (always, unless a test takes it out).
-    pub refuse_terminal_injection: bool,
-}
-
 /// How `/proc` comes to be inside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProcMode {
@@ -179,6 +176,10 @@ pub struct Inputs {
     pub pass_fds: Vec<RawFd>,
     /// Files and folders of ours on the host that no command may see (the manifests of placeholders).
     pub own_state: Vec<PathBuf>,
+    /// Placeholders of sandboxes that run now. To the plan they are absent: where it would make a placeholder
+    /// there, this run joins the other's. Those below a writable root that no rule of ours names are made
+    /// read-only all the same, or this command could remove what holds another one's deny.
+    pub foreign_placeholders: Vec<Placeholder>,
 }
 
 impl Plan {
