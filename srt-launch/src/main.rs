@@ -1,5 +1,5 @@
 //! `srt-launch`: not built yet.
 fn main() {
     eprintln!("srt-launch: not built yet");
-    std::process::exit(srt_launch::EXIT_OWN_FAILURE);
+    std::process::exit(srt_launch::exit::OWN_FAILURE);
 }

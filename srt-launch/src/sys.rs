@@ -2,11 +2,13 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_int, c_long, c_uint};
+use std::io::IoSliceMut;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use nix::errno::Errno;
 use nix::sched::CloneFlags;
 use nix::sys::signal::Signal;
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
 use nix::unistd::Pid;
 
 use crate::bpf::Instruction;
@@ -124,6 +126,45 @@ pub fn new_filesystem(kind: &CStr, options: &[(&CStr, &CStr)], attributes: u64) 
 pub fn close_range_on_exec(first: c_uint, last: c_uint) -> nix::Result<()> {
     // SAFETY: numbers only; nothing is closed now.
     done(unsafe { libc::syscall(libc::SYS_close_range, first, last, libc::CLOSE_RANGE_CLOEXEC) })
+}
+
+/// Closes every descriptor of this process but `kept`, the standard streams too. For a process that has forked and
+/// will not use what it inherited.
+pub fn close_all_but_here(kept: &[RawFd]) {
+    let mut kept: Vec<c_uint> = kept.iter().filter_map(|fd| c_uint::try_from(*fd).ok()).collect();
+    kept.sort_unstable();
+    let mut first = 0;
+    for fd in kept {
+        if fd > first {
+            close_range(first, fd - 1);
+        }
+        first = fd + 1;
+    }
+    close_range(first, c_uint::MAX);
+}
+
+fn close_range(first: c_uint, last: c_uint) {
+    // SAFETY: the caller's owned descriptors in the range are never used again: this process runs on without them
+    // and ends with `_exit`, which runs no destructor. A call that fails leaves them open, which only costs.
+    unsafe { libc::syscall(libc::SYS_close_range, first, last, 0 as c_uint) };
+}
+
+/// Receives one packet, and the descriptor that may come with it.
+pub fn receive_descriptor(
+    socket: impl AsFd,
+    buffer: &mut [IoSliceMut<'_>],
+) -> nix::Result<(usize, Option<OwnedFd>)> {
+    let mut space = nix::cmsg_space!([RawFd; 4]);
+    let flags = MsgFlags::MSG_CMSG_CLOEXEC;
+    let message = recvmsg::<()>(socket.as_fd().as_raw_fd(), buffer, Some(&mut space), flags)?;
+    let mut received = Vec::new();
+    for control in message.cmsgs()? {
+        if let ControlMessageOwned::ScmRights(fds) = control {
+            // SAFETY: the kernel has just made these descriptors for this call.
+            received.extend(fds.into_iter().map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }));
+        }
+    }
+    Ok((message.bytes, received.pop()))
 }
 
 /// Capabilities are bits of a 64-bit set.

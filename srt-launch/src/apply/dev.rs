@@ -102,8 +102,7 @@ impl Dev {
                     "openat2",
                     &file.name,
                 )?;
-                let mount =
-                    sys::clone_tree(source, false).during_at(Step::Mount, "open_tree", &file.name)?;
+                let mount = sys::clone_tree(source, false).during_at(Step::Mount, "open_tree", &file.name)?;
                 attach(mount, target, path)?;
             }
         }

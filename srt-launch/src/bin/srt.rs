@@ -1,5 +1,5 @@
 //! `srt`: not built yet.
 fn main() {
     eprintln!("srt: not built yet");
-    std::process::exit(srt_launch::EXIT_OWN_FAILURE);
+    std::process::exit(srt_launch::exit::OWN_FAILURE);
 }
