@@ -74,8 +74,5 @@ pub(super) const TRUST_DIRECTORY: &str = "SSL_CERT_DIR";
 
 /// System properties that give a JVM another trust store, which is neither encrypted nor sealed.
 pub(super) fn java_trust_options(store: &Path) -> String {
-    format!(
-        "-Djavax.net.ssl.trustStore={} -Djavax.net.ssl.trustStoreType=PKCS12",
-        store.display()
-    )
+    format!("-Djavax.net.ssl.trustStore={} -Djavax.net.ssl.trustStoreType=PKCS12", store.display())
 }
