@@ -99,6 +99,8 @@ impl Manifest {
     /// Nothing of it is left.
     pub fn remove(self) {
         let _ = fs::remove_file(&self.path);
+        // The folder goes with the last one.
+        let _ = self.path.parent().map(fs::remove_dir);
     }
 }
 
