@@ -85,10 +85,13 @@ pub fn run(
     let terminal = Session::of_caller();
     let keeper = Keeper::start(&mut plan)?;
     let mut way_out = WayOut::prepare(uplink)?;
-    let (mut outside, inside) = channel::pair()?;
+    let (outside, inside) = channel::pair()?;
+    let mut outside = Some(outside);
     let caller = Caller::current();
 
     let child = sys::clone_child(apply::flags(&plan.isolation), || {
+        // Or pid 1 would hold the very pipe whose end tells it that the launcher is dead.
+        outside = None;
         let built = apply::build(&mut plan, caller, |plan| way_out.connect(plan, trust));
         let result = built.and_then(|warning| {
             if let Some(text) = warning {
@@ -104,6 +107,7 @@ pub fn run(
     })
     .during(Step::Namespaces, "clone")?;
     drop(inside);
+    let mut outside = outside.ok_or(Errno::EBADF).during(Step::Launch, "keep our end of the channel")?;
     if let Some(keeper) = &keeper {
         keeper.guard(&child)?;
     }
