@@ -1,5 +1,6 @@
 //! From a plan to a command that has run.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -9,7 +10,7 @@ use nix::sys::socket::{AddressFamily, ControlMessage, MsgFlags, SockFlag, SockTy
 use srt_shared::attach::Attach;
 use srt_shared::event::Event;
 
-use crate::apply::{self, Caller, Command, Connected, During, Failure, Session, Step};
+use crate::apply::{self, Caller, Command, During, Failure, Session, Step};
 use crate::channel::{self, Order, Report};
 use crate::init;
 use crate::monitor::{self, Signals};
@@ -34,8 +35,22 @@ pub enum Uplink {
     Relay(Relay),
 }
 
-/// Makes, from the proxy's CA certificate, what the command gets because TLS is terminated.
-pub type Trust<'a> = &'a dyn Fn(&str) -> (Vec<Provided>, Vec<(&'static str, String)>);
+impl Uplink {
+    /// The same once more, for another attempt.
+    pub fn try_clone(&self) -> std::io::Result<Self> {
+        Ok(match self {
+            Self::None => Self::None,
+            Self::Attach { socket, request } => {
+                Self::Attach { socket: socket.try_clone()?, request: request.clone() }
+            }
+            Self::Relay(relay) => Self::Relay(relay.clone()),
+        })
+    }
+}
+
+/// Makes, from the proxy's CA certificate, the files and the environment that the command gets because TLS is
+/// terminated.
+pub type Trusting<'a> = &'a dyn Fn(&str, &mut BTreeMap<OsString, OsString>) -> Vec<Provided>;
 
 /// How a run has ended.
 #[derive(Debug)]
@@ -48,6 +63,13 @@ pub struct Outcome {
     pub proxy_gone: bool,
 }
 
+impl Outcome {
+    /// A run that ended with a failure which was told already.
+    pub fn failed(status: i32) -> Self {
+        Self { status, events: Vec::new(), proxy_gone: false }
+    }
+}
+
 /// Runs `argv` in the sandbox that `plan` describes.
 ///
 /// # Errors
@@ -56,23 +78,26 @@ pub fn run(
     mut plan: Plan,
     argv: &[OsString],
     uplink: Uplink,
-    trust: Trust<'_>,
+    trust: Trusting<'_>,
     warn: &mut dyn FnMut(&str),
 ) -> Result<Outcome, Failure> {
     let signals = Signals::take()?;
     let terminal = Session::of_caller();
-    let keeper = Keeper::start(&mut plan)?;
+    let mut keeper = Keeper::start(&mut plan)?;
     let mut way_out = WayOut::prepare(uplink)?;
-    let (mut outside, inside) = channel::pair()?;
+    let (outside, inside) = channel::pair()?;
+    let mut outside = Some(outside);
     let caller = Caller::current();
 
     let child = sys::clone_child(apply::flags(&plan.isolation), || {
-        let built = apply::build(&plan, caller, || way_out.connect(trust));
-        let result = built.and_then(|(connected, warning)| {
+        // Copies of the launcher's ends would keep its death from being seen.
+        drop(outside.take());
+        keeper.take().map(Keeper::forget);
+        let built = apply::build(&mut plan, caller, |plan| way_out.connect(plan, trust));
+        let result = built.and_then(|warning| {
             if let Some(text) = warning {
                 inside.send(&Report::Warning(text));
             }
-            plan.env.extend(connected.env.into_iter().map(|(name, value)| (name.into(), value.into())));
             let command = Command::new(argv, &plan)?;
             init::run(&plan, &command, terminal, signals.before(), &inside)
         });
@@ -83,6 +108,7 @@ pub fn run(
     })
     .during(Step::Namespaces, "clone")?;
     drop(inside);
+    let mut outside = outside.expect("invariant: only the child took it");
     if let Some(keeper) = &keeper {
         keeper.guard(&child)?;
     }
@@ -90,9 +116,7 @@ pub fn run(
     outside.send(Order::Go);
     let guard = keeper.as_ref().map(Keeper::ended);
     let status = monitor::watch(&child, &mut outside, &signals, terminal, guard, warn);
-    if let Some(keeper) = keeper {
-        keeper.finish();
-    }
+    drop(keeper);
     let (events, proxy_gone) = way_out.finish();
     Ok(Outcome { status: status?, events, proxy_gone })
 }
@@ -122,14 +146,16 @@ impl WayOut {
     }
 
     /// Inside: makes the listener and hands it out. No descriptor of it stays here.
-    fn connect(&mut self, trust: Trust<'_>) -> Result<Connected, Failure> {
+    fn connect(&mut self, plan: &mut Plan, trust: Trusting<'_>) -> Result<(), Failure> {
         let listen = || proxy::listen().during(Step::Proxy, "listen");
         match std::mem::replace(self, Self::None) {
-            Self::None => Ok(Connected::default()),
+            Self::None => Ok(()),
             Self::Attach { socket, request, mut session } => {
                 let ca = session.attach(socket, &request, listen()?).map_err(|e| Failure::proxy(&e))?;
-                let (provided, env) = ca.map(|pem| trust(&pem)).unwrap_or_default();
-                Ok(Connected { provided, env })
+                if let Some(pem) = ca {
+                    plan.provided.extend(trust(&pem, &mut plan.env));
+                }
+                Ok(())
             }
             Self::Relay { theirs, .. } => {
                 let listener = listen()?;
@@ -138,7 +164,7 @@ impl WayOut {
                 let control = [ControlMessage::ScmRights(&fds)];
                 sendmsg::<()>(socket.as_raw_fd(), &[IoSlice::new(b"l")], &control, MsgFlags::empty(), None)
                     .during(Step::Proxy, "sendmsg")?;
-                Ok(Connected::default())
+                Ok(())
             }
         }
     }

@@ -5,15 +5,21 @@
 #![deny(unsafe_code)]
 
 pub mod apply;
+pub mod args;
 pub mod bpf;
 pub mod channel;
+pub mod compose;
+pub mod connect;
 pub mod exit;
+pub mod front;
+pub mod hint;
 pub mod init;
 pub mod launch;
 pub mod limits;
 pub mod monitor;
 pub mod placeholders;
 pub mod plan;
+pub mod prepare;
 pub mod proxy;
 mod sys;
 pub mod trust;

@@ -260,6 +260,18 @@ pub fn restore_default(signal: Signal) -> nix::Result<()> {
     Errno::result(unsafe { libc::signal(signal as c_int, libc::SIG_DFL) as isize }).map(drop)
 }
 
+/// Takes over a descriptor that the caller opened before it started us, and makes it close-on-exec.
+pub fn adopt(fd: RawFd) -> nix::Result<OwnedFd> {
+    if fd <= 2 {
+        return Err(Errno::EBADF);
+    }
+    // SAFETY: numbers only.
+    done(unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) }.into())?;
+    // SAFETY: it is open, and came by number on the command line, so nothing in this process owns it; each option
+    // that names a descriptor is adopted once.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
 /// Whether a descriptor of this number is open.
 pub fn is_open(fd: RawFd) -> bool {
     // SAFETY: numbers only.

@@ -25,44 +25,34 @@ pub use namespaces::{Caller, flags};
 pub use session::Session;
 
 use crate::bpf::{self, Machine};
-use crate::plan::{Plan, Provided};
+use crate::plan::Plan;
 use crate::sys;
 
-/// What the network step gives the later ones.
-#[derive(Debug, Default)]
-pub struct Connected {
-    /// Files that could only be made once the proxy had answered.
-    pub provided: Vec<Provided>,
-    /// A variable the command gets for each of them, and others that depend on the answer.
-    pub env: Vec<(&'static str, String)>,
-}
-
 /// Builds the sandbox around the calling process, which is the first one in the new namespaces. `connect` runs once
-/// the loopback is up and the host's tree is still there. Returns warnings, and what `connect` gave.
+/// the loopback is up and the host's tree is still there; it may add to what the plan provides. Returns a warning.
 ///
 /// The order matters. Identity first, because everything needs it. The network before the mounts, because what the
 /// proxy answers is mounted. `/dev` and `/proc` before the plan's mounts, which may lie in them. Then, with the host's
 /// tree out of reach, everything that only takes away, and the filter last: it need not allow any of the above.
 pub fn build(
-    plan: &Plan,
+    plan: &mut Plan,
     caller: Caller,
-    connect: impl FnOnce() -> Result<Connected, Failure>,
-) -> Result<(Connected, Option<String>), Failure> {
-    let isolation = &plan.isolation;
+    connect: impl FnOnce(&mut Plan) -> Result<(), Failure>,
+) -> Result<Option<String>, Failure> {
     caller.map()?;
-    if isolation.network_namespace {
+    if plan.isolation.network_namespace {
         network::loopback_up()?;
     }
-    let connected = connect()?;
-    let provided = [&plan.provided[..], &connected.provided].concat();
+    connect(plan)?;
+    let isolation = &plan.isolation;
 
     let mut tree = Tree::copy_host(&plan.root, isolation)?;
-    let dev = Dev::attach(&tree, &provided, isolation)?;
+    let dev = Dev::attach(&tree, plan)?;
     let warning = proc::mount(&tree, &dev, plan.proc, isolation)?;
     for mount in &plan.mounts {
         tree.mount(mount, &dev.empty_file)?;
     }
-    dev.bind_provided(&tree, &provided)?;
+    dev.bind_provided(&tree, &plan.provided)?;
     tree.enter(&plan.cwd, plan.cwd.ancestors().skip(1).chain([Path::new("/")]))?;
 
     if isolation.session_keyring {
@@ -78,9 +68,9 @@ pub fn build(
     let machine = machine.during(Step::Filter, "the system call filter of this machine")?;
     sys::install_filter(&bpf::compile(&plan.seccomp, machine)).during(Step::Filter, "seccomp")?;
     if isolation.drop_capabilities {
-        caps::drop(caller)?;
+        caps::drop(caller, !isolation.user_namespace_limit)?;
     }
-    Ok((connected, warning))
+    Ok(warning)
 }
 
 /// A kernel without keyrings has nothing to share.

@@ -2,7 +2,7 @@ use std::{collections::BTreeMap, ffi::OsString, path::Path};
 
 use super::{
     git::GitSetup,
-    model::{Inputs, Network},
+    model::{Inputs, Network, Trust},
     temp_dir::TempDir,
     variables::{
         JAVA_PROXY_OPTIONS, PROXY, SSH_ARGUMENTS, TRUST_BUNDLE, TRUST_DIRECTORY, java_trust_options,
@@ -41,25 +41,36 @@ pub(super) fn environment(
         extend(&mut env, "JAVA_TOOL_OPTIONS", "", JAVA_PROXY_OPTIONS);
         extend(&mut env, "GIT_SSH_COMMAND", "ssh", SSH_ARGUMENTS);
     }
-    if let Some(trust) = &inputs.trust {
-        for name in TRUST_BUNDLE {
-            env.insert(name.into(), trust.bundle.clone().into());
-        }
-        if let Some(directory) = trust.bundle.parent() {
-            env.insert(TRUST_DIRECTORY.into(), directory.into());
-        }
-        if let Some(store) = &trust.java_store {
-            extend(&mut env, "JAVA_TOOL_OPTIONS", "", &java_trust_options(store));
-        }
-    }
     git.add_to(&mut env);
-    for (name, value) in &inputs.env_edits {
+    if let Some(trust) = &inputs.trust {
+        trust_environment(&mut env, trust);
+    }
+    edit(&mut env, &inputs.env_edits);
+    env
+}
+
+/// Points programs at the certificates to trust. Where a proxy only says when it is attached to that it terminates
+/// TLS, this is done then; edits of the command line come after it.
+pub fn trust_environment(env: &mut BTreeMap<OsString, OsString>, trust: &Trust) {
+    for name in TRUST_BUNDLE {
+        env.insert(name.into(), trust.bundle.clone().into());
+    }
+    if let Some(directory) = trust.bundle.parent() {
+        env.insert(TRUST_DIRECTORY.into(), directory.into());
+    }
+    if let Some(store) = &trust.java_store {
+        extend(env, "JAVA_TOOL_OPTIONS", "", &java_trust_options(store));
+    }
+}
+
+/// The last word of the command line.
+pub fn edit(env: &mut BTreeMap<OsString, OsString>, edits: &[(OsString, Option<OsString>)]) {
+    for (name, value) in edits {
         match value {
             Some(value) => env.insert(name.clone(), value.clone()),
             None => env.remove(name),
         };
     }
-    env
 }
 
 /// Adds words to a variable, behind the caller's own or, where there are none, behind `default`.

@@ -35,6 +35,7 @@ use std::path::{Path, PathBuf};
 
 use compile::{Scene, compile};
 use environment::environment;
+pub use environment::{edit, trust_environment};
 pub use explain::Explanation;
 use git::GitSetup;
 use host::{Found, Host, Kind};

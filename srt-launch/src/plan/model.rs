@@ -217,3 +217,14 @@ impl Inputs {
         }
     }
 }
+
+impl Inputs {
+    /// A path of the settings that is neither a pattern nor a rule: `~` and relative paths as everywhere.
+    pub fn home_path(&self, path: &str) -> PathBuf {
+        match path.strip_prefix('~') {
+            Some("") => self.home.clone(),
+            Some(rest) if rest.starts_with('/') => self.home.join(&rest[1..]),
+            _ => self.cwd.join(path),
+        }
+    }
+}
