@@ -7,8 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
-use nix::fcntl::{OFlag, open};
-use nix::sys::stat::{Mode, fstat, mkdirat, umask};
+use nix::sys::stat::{Mode, fstat, mkdirat, stat, umask};
 use nix::unistd::{isatty, symlinkat};
 
 use super::failure::{During, Failure, Step};
@@ -82,7 +81,7 @@ impl Dev {
         .during(Step::Dev, "fsmount(tmpfs)")?;
         attach_at(shm, &tmpfs, "shm")?;
         if let Some(name) = helper {
-            bind_own_program(&tmpfs, name)?;
+            bind_own_program(tree, &tmpfs, name)?;
         }
         // Nothing in it can be changed from now on; the devices are mounts of their own.
         sys::set_mount_attributes(&tmpfs, libc::MOUNT_ATTR_RDONLY, false)
@@ -170,13 +169,23 @@ fn bind_device(tree: &Tree, tmpfs: &OwnedFd, source: &Path, name: &str) -> Resul
     attach_at(device, tmpfs, name)
 }
 
-/// From its open descriptor: that its path is hidden or replaced does not matter.
-fn bind_own_program(tmpfs: &OwnedFd, name: &str) -> Result<(), Failure> {
-    let program = open("/proc/self/exe", OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty())
-        .during(Step::Dev, "open(/proc/self/exe)")?;
-    let program = sys::clone_tree(program, false).during(Step::Dev, "open_tree(/proc/self/exe)")?;
-    sys::set_mount_attributes(&program, libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_RDONLY, false)
-        .during(Step::Dev, "mount_setattr(/proc/self/exe)")?;
+/// From the host's tree, so that the plan's hiding of its folder does not matter. The descriptor of the running program
+/// itself belongs to the caller's mount namespace, from which nothing can be bound here; it only says which file it is.
+fn bind_own_program(tree: &Tree, tmpfs: &OwnedFd, name: &str) -> Result<(), Failure> {
+    const OURS: &str = "/proc/self/exe";
+    let path = fs::read_link(OURS).during(Step::Dev, "readlink(/proc/self/exe)")?;
+    let program = tree.open_host(&path).during_at(Step::Dev, "openat2", &path)?;
+    let (found, running) =
+        (fstat(&program).during_at(Step::Dev, "fstat", &path)?, stat(OURS).during(Step::Dev, "stat")?);
+    if (found.st_dev, found.st_ino) != (running.st_dev, running.st_ino) {
+        return Err(Errno::ESTALE).during_at(Step::Dev, "find our own program at", &path);
+    }
+    let program = sys::clone_tree(program, false).during_at(Step::Dev, "open_tree", &path)?;
+    sys::set_mount_attributes(&program, libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_RDONLY, false).during_at(
+        Step::Dev,
+        "mount_setattr",
+        &path,
+    )?;
     attach_at(program, tmpfs, name)
 }
 
@@ -189,6 +198,6 @@ fn attach_at(mount: impl AsFd, tmpfs: &OwnedFd, name: &str) -> Result<(), Failur
 fn caller_terminal() -> Option<PathBuf> {
     let stream = sys::STANDARD_STREAMS.into_iter().find(|stream| isatty(stream).unwrap_or(false))?;
     let path = fs::read_link(format!("/proc/self/fd/{}", stream.as_raw_fd())).ok()?;
-    let same = nix::sys::stat::stat(&path).ok()?.st_rdev == fstat(stream).ok()?.st_rdev;
+    let same = stat(&path).ok()?.st_rdev == fstat(stream).ok()?.st_rdev;
     same.then_some(path)
 }

@@ -68,7 +68,7 @@ pub fn build(
     let machine = machine.during(Step::Filter, "the system call filter of this machine")?;
     sys::install_filter(&bpf::compile(&plan.seccomp, machine)).during(Step::Filter, "seccomp")?;
     if isolation.drop_capabilities {
-        caps::drop(caller)?;
+        caps::drop(caller, !isolation.user_namespace_limit)?;
     }
     Ok(warning)
 }
