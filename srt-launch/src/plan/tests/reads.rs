@@ -89,11 +89,8 @@ fn a_denied_root_is_its_folders() {
     }
     assert_eq!(planned.mounts(), ["reopen w"]);
     let planned = tree.plan(json!({"denyRead": ["/"], "allowRead": ["/"]}));
-    assert!(
-        planned.plan.mounts.iter().all(|mount| mount.target == Path::new("/tmp/claude")),
-        "{:?}",
-        planned.plan.mounts
-    );
+    let denied = planned.plan.mounts.iter().find(|mount| mount.kind != MountKind::Writable);
+    assert_eq!(denied, None);
 }
 
 #[test]
