@@ -49,7 +49,11 @@ fn what_is_writable_is_readable() {
         json!({"denyRead": ["s"], "allowRead": ["s/w"], "allowWrite": ["."]}),
         &["writable w", "empty-dir s", "reopen s/w"],
     );
-    check(&tree, json!({"denyRead": ["s"], "allowRead": ["s"], "allowWrite": ["."]}), &["writable w"]);
+    check(
+        &tree,
+        json!({"denyRead": ["s"], "allowRead": ["s"], "allowWrite": ["."]}),
+        &["writable w", "read-only s"],
+    );
     // A write deny leaves it shown, and read-only.
     check(
         &tree,
