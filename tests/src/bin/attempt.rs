@@ -1,7 +1,7 @@
 //! One attempt to get out of a sandbox: `attempt NAME ARGUMENTS...`. Exit status 0 if it succeeded; 1 with the reason if
 //! it was refused; 2 for a name it does not know. Where the kernel has more to say than the sandbox (a module it lacks,
 //! a privilege outside), an attempt counts as a success as soon as the answer is another one than the filter's `EPERM`.
-#![allow(unsafe_code)]
+#![allow(unsafe_code, clippy::unwrap_used)]
 #![expect(clippy::undocumented_unsafe_blocks, reason = "attempts are raw system calls on their own process")]
 
 use std::ffi::{CString, c_int, c_long, c_void};
