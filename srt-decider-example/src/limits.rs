@@ -1,4 +1,9 @@
-//! Every size and count of this decider, with its reason. Those of the protocol are `srt_shared::limits`.
+//! Every size, count and time of this decider, with its reason. Those of the protocol are `srt_shared::limits`.
+
+use std::time::Duration;
+
+/// How long the proxy may live on without a decider: it lets answers under way finish for one second.
+pub const STOP_GRACE: Duration = Duration::from_secs(10);
 
 /// The longest rules file. A thousand rules are a tenth of it.
 pub const MAX_RULES_FILE: u64 = 1 << 20;

@@ -7,10 +7,19 @@ use crate::{reach::Reach, text::TextPattern};
 /// What the query must be like. Names and values are compared decoded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct QueryCondition {
-    /// Parameters that must be there, each with the values it may have.
-    pub parameters: Vec<(Box<str>, Vec<TextPattern>)>,
+    /// Parameters that must be there.
+    pub parameters: Vec<Parameter>,
     /// No other parameter may be there.
     pub only: bool,
+}
+
+/// A parameter that must be there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parameter {
+    /// Its name.
+    pub name: Box<str>,
+    /// The values it may have.
+    pub values: Vec<TextPattern>,
 }
 
 /// Why a query does not match. Values are left out: they may be secret.
@@ -53,10 +62,10 @@ impl QueryCondition {
                 Reach::Wide => Ok(()),
             };
         };
-        for (name, wanted) in &self.parameters {
-            check_parameter(name, wanted, &given, reach)?;
+        for parameter in &self.parameters {
+            check_parameter(parameter, &given, reach)?;
         }
-        let is_named = |name: &str| self.parameters.iter().any(|(own, _)| **own == *name);
+        let is_named = |name: &str| self.parameters.iter().any(|own| *own.name == *name);
         if self.only && !given.iter().all(|(name, _)| is_named(name)) {
             return Err(QueryMismatch::Other);
         }
@@ -75,25 +84,24 @@ pub(crate) fn parse_query(query: &str) -> Option<Vec<(String, String)>> {
 }
 
 fn check_parameter(
-    name: &str,
-    wanted: &[TextPattern],
+    Parameter { name, values }: &Parameter,
     given: &[(String, String)],
     reach: Reach,
 ) -> Result<(), QueryMismatch> {
     let mut same = given.iter().filter(|(other, _)| other.eq_ignore_ascii_case(name));
-    let fits = |value: &str| wanted.iter().any(|pattern| pattern.matches(value, reach));
+    let fits = |value: &str| values.iter().any(|pattern| pattern.matches(value, reach));
     if reach == Reach::Wide {
         // A `;` separates parameters for some servers, so a value behind one counts too.
         let is_there = given.iter().flat_map(|(name, value)| resplit(name, value));
         let found =
             is_there.into_iter().any(|(other, value)| other.eq_ignore_ascii_case(name) && fits(&value));
-        return if found { Ok(()) } else { Err(QueryMismatch::Missing(name.into())) };
+        return if found { Ok(()) } else { Err(QueryMismatch::Missing(name.clone())) };
     }
-    let Some((spelled, value)) = same.next() else { return Err(QueryMismatch::Missing(name.into())) };
-    if same.next().is_some() || spelled != name || given.iter().any(|(_, value)| value.contains(';')) {
-        return Err(QueryMismatch::Repeated(name.into()));
+    let Some((spelled, value)) = same.next() else { return Err(QueryMismatch::Missing(name.clone())) };
+    if same.next().is_some() || **spelled != **name || given.iter().any(|(_, value)| value.contains(';')) {
+        return Err(QueryMismatch::Repeated(name.clone()));
     }
-    if fits(value) { Ok(()) } else { Err(QueryMismatch::Value(name.into())) }
+    if fits(value) { Ok(()) } else { Err(QueryMismatch::Value(name.clone())) }
 }
 
 fn resplit(name: &str, value: &str) -> Vec<(String, String)> {
@@ -132,8 +140,10 @@ mod tests {
     use super::*;
 
     fn condition(parameters: &[(&str, &str)], only: bool) -> QueryCondition {
-        let parameters =
-            parameters.iter().map(|(name, value)| ((*name).into(), vec![TextPattern::new(value)])).collect();
+        let parameters = parameters
+            .iter()
+            .map(|(name, value)| Parameter { name: (*name).into(), values: vec![TextPattern::new(value)] })
+            .collect();
         QueryCondition { parameters, only }
     }
 
