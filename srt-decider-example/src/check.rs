@@ -61,7 +61,12 @@ pub fn explain(rules: &Rules, req: &Req, body: Option<&[u8]>) -> Report {
         match choice {
             Choice::NeedBody(at, max) if shown.is_none() => {
                 tell(&mut text, rule(at), format_args!("looks at up to {} bytes of the body", max.max()));
-                shown = Some(show(body.unwrap_or_default(), max));
+                let body = body.unwrap_or_default();
+                if matches!(req.method.as_str(), "GET" | "HEAD" | "OPTIONS") && !body.is_empty() {
+                    text.push_str("  the proxy: DENY 403 bodyless_method_body\n");
+                    return Report { text, allowed: false };
+                }
+                shown = Some(show(body, max));
                 continue;
             }
             // The rules ask for a body once; to ask again would break the protocol.
