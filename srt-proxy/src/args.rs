@@ -29,6 +29,9 @@ Examples:
   # a port of our own, a decider on two pipes, plain HTTP only
   srt-proxy --listen 127.0.0.1:3128 --decider-in 3 --decider-out 4
 
+  # no decider: settings say which hosts may be reached, launchers attach their sandboxes on 3
+  srt-proxy --attach-fd 3 --settings-fd 4
+
   # let one name lead to a server on this machine
   srt-proxy --listen-fd 3 --decider-fd 4 --resolve app.test=127.0.0.1 --allow-resolved 127.0.0.1
 
@@ -59,6 +62,18 @@ pub struct Args {
     /// Our messages to the decider, on a pipe or socket
     #[arg(long, value_name = "FD", requires = "decider_in")]
     decider_out: Option<RawFd>,
+
+    /// Serve the sandboxes that launchers attach over this SOCK_SEQPACKET socket
+    #[arg(long, value_name = "FD")]
+    attach_fd: Option<RawFd>,
+
+    /// Read settings (JSON, as in ~/.srt-settings.json) from this descriptor, to its end
+    #[arg(long, value_name = "FD")]
+    settings_fd: Option<RawFd>,
+
+    /// Replace the settings by each line (JSON, complete settings) that comes on this descriptor
+    #[arg(long, value_name = "FD", requires = "settings_fd")]
+    control_fd: Option<RawFd>,
 
     /// Stop when this descriptor reaches its end; what is written to it is ignored
     #[arg(long, value_name = "FD")]
@@ -130,10 +145,16 @@ pub enum DeciderOn {
 /// What the program works with: complete, and checked as far as it can be without touching a descriptor.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Where to accept connections.
-    pub listen: ListenOn,
-    /// How to reach the decider.
-    pub decider: DeciderOn,
+    /// Where to accept connections. None only where launchers attach.
+    pub listen: Option<ListenOn>,
+    /// Where launchers attach.
+    pub attach: Option<FdArg>,
+    /// How to reach the decider. None only under settings.
+    pub decider: Option<DeciderOn>,
+    /// Where the settings come from.
+    pub settings: Option<FdArg>,
+    /// Where further settings come from.
+    pub control: Option<FdArg>,
     /// Whose end stops us.
     pub lifeline: Option<FdArg>,
     /// Where the CA comes from.
@@ -164,10 +185,12 @@ pub struct Config {
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum ArgsError {
     /// Nowhere to accept.
-    #[error("no listener: give --listen-fd FD, or --listen HOST:PORT")]
+    #[error("no listener: give --listen-fd FD, --listen HOST:PORT, or --attach-fd FD")]
     NoListener,
     /// Nobody to ask.
-    #[error("no decider: give --decider-fd FD, or --decider-in FD and --decider-out FD")]
+    #[error(
+        "nobody decides: give --decider-fd FD (or --decider-in FD and --decider-out FD), or --settings-fd FD"
+    )]
     NoDecider,
     /// The listening address would be reachable from outside, or is none.
     #[error("--listen {0}: {1}")]
@@ -177,27 +200,32 @@ pub enum ArgsError {
 impl Args {
     /// Turns what was typed into what the program works with.
     pub fn into_config(self) -> Result<Config, ArgsError> {
+        let fd = |flag| move |number| FdArg { flag, number };
         let listen = match (self.listen_fd, self.listen) {
-            (Some(number), _) => ListenOn::Fd(FdArg { flag: "--listen-fd", number }),
+            (Some(number), _) => Some(ListenOn::Fd(fd("--listen-fd")(number))),
             (None, Some(text)) => match listen_address(&text, self.listen_any_interface) {
-                Ok(address) => ListenOn::Address(address),
+                Ok(address) => Some(ListenOn::Address(address)),
                 Err(why) => return Err(ArgsError::Listen(text, why)),
             },
+            (None, None) if self.attach_fd.is_some() => None,
             (None, None) => return Err(ArgsError::NoListener),
         };
         let decider = match (self.decider_fd, self.decider_in, self.decider_out) {
-            (Some(number), _, _) => DeciderOn::Socket(FdArg { flag: "--decider-fd", number }),
-            (None, Some(input), Some(output)) => DeciderOn::Pair(
-                FdArg { flag: "--decider-in", number: input },
-                FdArg { flag: "--decider-out", number: output },
-            ),
+            (Some(number), _, _) => Some(DeciderOn::Socket(fd("--decider-fd")(number))),
+            (None, Some(input), Some(output)) => {
+                Some(DeciderOn::Pair(fd("--decider-in")(input), fd("--decider-out")(output)))
+            }
+            _ if self.settings_fd.is_some() => None,
             _ => return Err(ArgsError::NoDecider),
         };
         Ok(Config {
             listen,
+            attach: self.attach_fd.map(fd("--attach-fd")),
             decider,
-            lifeline: self.lifeline_fd.map(|number| FdArg { flag: "--lifeline-fd", number }),
-            ca: self.ca_fd.map(|number| FdArg { flag: "--ca-fd", number }),
+            settings: self.settings_fd.map(fd("--settings-fd")),
+            control: self.control_fd.map(fd("--control-fd")),
+            lifeline: self.lifeline_fd.map(fd("--lifeline-fd")),
+            ca: self.ca_fd.map(fd("--ca-fd")),
             strip_response_headers: self.strip_response_header,
             plaintext_header_set: self.plaintext_header_set,
             max_tunnels: self.max_tunnels as usize,
@@ -206,7 +234,7 @@ impl Args {
             deny_resolved: self.deny_resolved,
             resolve: self.resolve,
             upstream_ca: self.upstream_ca,
-            events: self.events_fd.map(|number| FdArg { flag: "--events-fd", number }),
+            events: self.events_fd.map(fd("--events-fd")),
             debug: self.debug,
         })
     }
@@ -271,13 +299,15 @@ mod tests {
             assert!(config(&["--decider-fd", "9", "--listen", bad]).is_err(), "{bad}");
         }
         let any = config(&["--decider-fd", "9", "--listen", "0.0.0.0:1", "--listen-any-interface"]);
-        assert_eq!(any.unwrap().listen, ListenOn::Address("0.0.0.0:1".parse().unwrap()));
+        assert_eq!(any.unwrap().listen, Some(ListenOn::Address("0.0.0.0:1".parse().unwrap())));
     }
 
     #[test]
     fn a_listener_and_a_decider_are_needed() {
         assert_eq!(config(&["--decider-fd", "9"]).unwrap_err(), ArgsError::NoListener);
         assert_eq!(config(&["--listen-fd", "3"]).unwrap_err(), ArgsError::NoDecider);
+        assert!(config(&["--attach-fd", "3", "--settings-fd", "4"]).is_ok());
+        assert!(Args::try_parse_from(["srt-proxy", "--attach-fd", "3", "--control-fd", "4"]).is_err());
         assert!(Args::try_parse_from(["srt-proxy", "--listen-fd", "3", "--decider-in", "4"]).is_err());
     }
 

@@ -10,13 +10,16 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
-use nix::sys::socket::{AddressFamily, SockaddrLike, SockaddrStorage, getsockname, getsockopt, sockopt};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, SockType, SockaddrLike, SockaddrStorage, getsockname, getsockopt, send, sockopt,
+};
 use nix::sys::stat::{SFlag, fstat};
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::limits;
-use crate::sys;
+use crate::sys::{self, Packet};
 
 /// Why a descriptor from the command line cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -78,18 +81,21 @@ pub enum Listener {
 impl Listener {
     /// Adopts a bound and listening socket, and makes it non-blocking.
     pub fn adopt(arg: FdArg) -> Result<Self, FdError> {
-        let fd = arg.adopt()?;
-        let listening = getsockopt(&fd, sockopt::AcceptConn).unwrap_or(false);
-        if !listening {
-            return Err(arg.kind("a listening socket"));
+        let listener = Self::from_owned(arg.adopt()?).map_err(|e| arg.failed(e))?;
+        listener.ok_or_else(|| arg.kind("a listening TCP or unix socket"))
+    }
+
+    /// Takes a listening socket, and makes it non-blocking. `None` for anything else.
+    pub fn from_owned(fd: OwnedFd) -> io::Result<Option<Self>> {
+        if !getsockopt(&fd, sockopt::AcceptConn).unwrap_or(false) {
+            return Ok(None);
         }
-        set_nonblocking(&fd).map_err(|e| arg.failed(e))?;
-        let address = getsockname::<SockaddrStorage>(fd.as_raw_fd()).map_err(|e| arg.failed(e.into()))?;
-        match address.family() {
-            Some(AddressFamily::Inet | AddressFamily::Inet6) => Ok(Self::Tcp(fd.into())),
-            Some(AddressFamily::Unix) => Ok(Self::Unix(fd.into())),
-            _ => Err(arg.kind("a TCP or unix listening socket")),
-        }
+        set_nonblocking(&fd)?;
+        Ok(match getsockname::<SockaddrStorage>(fd.as_raw_fd())?.family() {
+            Some(AddressFamily::Inet | AddressFamily::Inet6) => Some(Self::Tcp(fd.into())),
+            Some(AddressFamily::Unix) => Some(Self::Unix(fd.into())),
+            _ => None,
+        })
     }
 }
 
@@ -117,7 +123,8 @@ impl FdStream {
         let mode = fcntl(&fd, FcntlArg::F_GETFL).map_err(|e| arg.failed(e.into()))?;
         let access = OFlag::from_bits_truncate(mode) & OFlag::O_ACCMODE;
         let pipe = fstat(&fd).is_ok_and(|s| s.st_mode & SFlag::S_IFMT.bits() == SFlag::S_IFIFO.bits());
-        if !(pipe && direction.fits(access)) && !is_stream_socket(&fd) {
+        let usable = (pipe && direction.fits(access)) || is_stream_socket(&fd);
+        if !usable {
             return Err(arg.kind(direction.expected()));
         }
         Self::register(arg, fd)
@@ -153,7 +160,7 @@ impl Direction {
 }
 
 fn is_stream_socket(fd: &impl AsFd) -> bool {
-    getsockopt(fd, sockopt::SockType).is_ok_and(|t| t == nix::sys::socket::SockType::Stream)
+    getsockopt(fd, sockopt::SockType).is_ok_and(|t| t == SockType::Stream)
         && !getsockopt(fd, sockopt::AcceptConn).unwrap_or(true)
 }
 
@@ -205,6 +212,49 @@ impl AsyncWrite for FdStream {
     }
 }
 
+/// A socket whose messages keep their bounds: each is one packet, with descriptors beside it.
+#[derive(Debug, Clone)]
+pub struct PacketSocket {
+    fd: Arc<AsyncFd<OwnedFd>>,
+}
+
+impl PacketSocket {
+    /// Adopts one end of a `SOCK_SEQPACKET` pair.
+    pub fn adopt(arg: FdArg) -> Result<Self, FdError> {
+        let socket = Self::from_owned(arg.adopt()?).map_err(|e| arg.failed(e))?;
+        socket.ok_or_else(|| arg.kind("a SOCK_SEQPACKET unix socket"))
+    }
+
+    /// Takes such a socket. `None` for anything else.
+    pub fn from_owned(fd: OwnedFd) -> io::Result<Option<Self>> {
+        let kind = getsockopt(&fd, sockopt::SockType);
+        if !kind.is_ok_and(|kind| kind == SockType::SeqPacket) || getsockopt(&fd, sockopt::AcceptConn)? {
+            return Ok(None);
+        }
+        set_nonblocking(&fd)?;
+        Ok(Some(Self { fd: Arc::new(sys::watch(fd)?) }))
+    }
+
+    /// The next packet. One of no bytes is the end of the stream.
+    pub async fn receive(&self, buffer: &mut [u8]) -> io::Result<Packet> {
+        loop {
+            let mut guard = self.fd.readable().await?;
+            match guard.try_io(|fd| sys::receive(fd, buffer)) {
+                Ok(Err(e)) if e.kind() == io::ErrorKind::Interrupted => {}
+                Ok(result) => return result,
+                Err(_would_block) => {}
+            }
+        }
+    }
+
+    /// Sends a packet without waiting: to a peer that does not read, it is lost.
+    pub fn send(&self, packet: &[u8]) -> io::Result<()> {
+        let flags = MsgFlags::MSG_NOSIGNAL | MsgFlags::MSG_DONTWAIT;
+        send(self.fd.as_raw_fd(), packet, flags)?;
+        Ok(())
+    }
+}
+
 /// Reads the CA from its descriptor to the end.
 ///
 /// A host that never closes its end would keep us from starting for ever, so there is a deadline.
@@ -232,4 +282,32 @@ pub fn adopt_file(arg: FdArg) -> Result<File, FdError> {
         return Err(arg.kind("writable"));
     }
     Ok(fd.into())
+}
+
+/// Adopts any readable descriptor, for a thread that reads it with blocking calls.
+pub fn adopt_readable(arg: FdArg) -> Result<File, FdError> {
+    let fd = arg.adopt()?;
+    let mode = OFlag::from_bits_truncate(fcntl(&fd, FcntlArg::F_GETFL).map_err(|e| arg.failed(e.into()))?);
+    if mode & OFlag::O_ACCMODE == OFlag::O_WRONLY {
+        return Err(arg.kind("readable"));
+    }
+    Ok(fd.into())
+}
+
+/// Reads, with blocking calls, a descriptor that somebody may have made non-blocking.
+#[derive(Debug)]
+pub struct Waiting(pub File);
+
+impl Read for Waiting {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.0.read(buffer) {
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    let mut fds = [PollFd::new(self.0.as_fd(), PollFlags::POLLIN)];
+                    poll(&mut fds, PollTimeout::NONE)?;
+                }
+                result => return result,
+            }
+        }
+    }
 }

@@ -6,10 +6,13 @@
 #![deny(unsafe_code)]
 
 pub mod args;
+pub mod attach;
+pub mod control;
 pub mod decider;
 pub mod dial;
 pub mod events;
 pub mod fds;
+pub mod governor;
 pub mod http;
 pub mod ingress;
 pub mod limits;

@@ -27,8 +27,12 @@ pub const EVENTS_QUEUED: usize = 4096;
 /// Frames written for a decider that does not read: two of the largest body frames and the requests beside them.
 /// Past it the decider counts as dead.
 pub const FRAMES_QUEUED: usize = 117 << 20;
+/// Bytes kept of an emptied buffer of frames: a few body frames of the usual size, so that it is not made anew for each.
+pub const FRAMES_KEPT: usize = 1 << 20;
 /// How long the decider may take for its hello: it may be an interpreter that starts on a busy machine.
 pub const HELLO: Duration = Duration::from_secs(60);
+/// How long clients of a proxy that cannot start are still answered.
+pub const REFUSE_WAITING: Duration = Duration::from_millis(250);
 /// Client connections at once; past it new ones wait in the listener's backlog.
 pub const CONNECTIONS: usize = 2048;
 /// After a failed accept (no descriptors left, mostly) we wait before the next: each try would fail at once.
@@ -41,6 +45,9 @@ pub const CLIENT_HANDSHAKE: Duration = Duration::from_secs(10);
 pub const REQUEST_HEAD: Duration = Duration::from_secs(30);
 /// Without a request on a connection, or without progress on a transfer.
 pub const IDLE: Duration = Duration::from_secs(300);
+/// How long a connection keeps its buffers while no request comes. A busy client is back sooner, an idle tunnel
+/// should cost nothing.
+pub const KEEP_BUFFERS: Duration = Duration::from_secs(1);
 /// Bytes of pipelined requests read ahead while one is served; enough to see the client leave.
 pub const PIPELINED: usize = 16 * 1024;
 /// After a refusal the client may still be sending: reading a little longer keeps the kernel from throwing the
@@ -137,3 +144,24 @@ pub const TRAILERS_MAX: usize = 64 * 1024;
 
 /// Field lines of a trailer section; gRPC sends three, a generous message some ten.
 pub const TRAILER_FIELDS_MAX: usize = 256;
+
+// ---- Attached sandboxes and settings
+
+/// Sandboxes attached at once; each is a listener and a socket.
+pub const SESSIONS: usize = 1024;
+
+/// Bytes of one line of settings; a list of 10,000 hosts is a quarter of a MiB.
+pub const CONTROL_LINE: u64 = 4 << 20;
+
+/// Bytes of the settings on `--settings-fd`.
+pub const SETTINGS: u64 = 4 << 20;
+
+/// How long a client may be silent in a tunnel before we look whether its server speaks first, as servers of mail,
+/// databases and SSH do. Long enough that a TLS client has sent its first bytes, short enough not to be noticed.
+pub const SERVER_FIRST: Duration = Duration::from_millis(300);
+
+/// A SOCKS request, from its first byte on: some forty bytes.
+pub const SOCKS_HANDSHAKE: Duration = Duration::from_secs(10);
+
+/// One direction's buffer of an opaque tunnel.
+pub const TUNNEL_BUFFER: usize = 16 * 1024;

@@ -14,11 +14,12 @@ use crate::limits;
 use crate::session::Session;
 
 /// Accepts on `listener` and serves each connection, until `stop` is ready; then lets requests in flight finish
-/// for [`limits::DRAIN`] and ends every connection.
+/// for `grace` and ends every connection.
 pub async fn serve(
     listener: Listener,
     session: Arc<Session>,
     stop: impl Future<Output = ()>,
+    grace: Duration,
 ) -> io::Result<()> {
     let acceptor = Acceptor::new(listener)?;
     let mut connections = JoinSet::new();
@@ -46,8 +47,26 @@ pub async fn serve(
         }
     }
     drop(acceptor);
-    drain(&session, limits::DRAIN).await;
+    drain(&session, grace).await;
     connections.shutdown().await;
+    Ok(())
+}
+
+/// Answers the clients that wait for a proxy which does not start, for a moment: they learn that it is the decider's
+/// fault, where a closed socket would look like a fault of the network.
+pub async fn refuse_waiting(listener: Listener) -> io::Result<()> {
+    let acceptor = Acceptor::new(listener)?;
+    let mut connections = JoinSet::new();
+    let refusing = async {
+        while connections.len() < limits::CONNECTIONS {
+            connections.spawn(ingress::refuse_unserved(acceptor.accept().await?));
+        }
+        io::Result::Ok(())
+    };
+    if let Ok(Err(e)) = tokio::time::timeout(limits::REFUSE_WAITING, refusing).await {
+        debug!("accept: {e}");
+    }
+    let _ = tokio::time::timeout(limits::REFUSE_WAITING, connections.join_all()).await;
     Ok(())
 }
 

@@ -3,55 +3,73 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use srt_shared::domain::DomainPattern;
 use tokio::sync::Notify;
+use tracing::warn;
 
 use crate::dial::Dialler;
 use crate::events::Events;
-use crate::policy::Policy;
+use crate::governor::{Dated, Governor};
+use crate::policy::{Policy, SettingsError};
 use crate::tls::ServerTls;
 
-/// One set of listeners, its policy and its counters.
+/// What all sessions of the process share.
 #[derive(Debug)]
-pub struct Session {
-    policy: Mutex<Arc<Policy>>,
+pub struct Common {
+    /// Where policies come from.
+    pub governor: Governor,
     /// Makes upstream connections.
     pub dialler: Dialler,
     /// The server side of terminated tunnels.
     pub server_tls: ServerTls,
-    /// Where events go.
-    pub events: Events,
     /// Terminated tunnels.
     pub tunnels: Slots,
+}
+
+/// One set of listeners: an attached sandbox, or the listener of the command line.
+#[derive(Debug)]
+pub struct Session {
+    /// What it shares with the others.
+    pub common: Arc<Common>,
+    /// Hosts it may reach besides those of the settings.
+    allowed: Vec<DomainPattern>,
+    policy: Mutex<Dated>,
+    /// Where its events go.
+    pub events: Events,
     /// Requests and answers under way, which a stop waits for.
     pub in_flight: InFlight,
 }
 
 impl Session {
-    /// A session under `policy`.
-    pub fn new(policy: Policy, dialler: Dialler, events: Events) -> Self {
-        let max_tunnels = policy.max_tunnels;
-        Self {
-            policy: Mutex::new(Arc::new(policy)),
-            dialler,
-            server_tls: ServerTls::new(),
-            events,
-            tunnels: Slots { taken: Arc::default(), most: AtomicUsize::new(max_tunnels) },
-            in_flight: InFlight::default(),
-        }
+    /// A session that may reach `allowed` besides.
+    pub fn new(
+        common: Arc<Common>,
+        allowed: Vec<DomainPattern>,
+        events: Events,
+    ) -> Result<Self, SettingsError> {
+        let policy = Mutex::new(common.governor.policy(&allowed)?);
+        Ok(Self { common, allowed, policy, events, in_flight: InFlight::default() })
     }
 
     /// The policy in force. A connection takes it once and keeps it, so that no request is judged by half of one
     /// and half of another.
     pub fn policy(&self) -> Arc<Policy> {
-        Arc::clone(&self.policy.lock().unwrap_or_else(PoisonError::into_inner))
+        let mut dated = self.policy.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.common.governor.is_current(&dated) {
+            match self.common.governor.policy(&self.allowed) {
+                Ok(newer) => *dated = newer,
+                // The same settings were tried before they were put into force.
+                Err(e) => warn!("the policy before stays in force: {e}"),
+            }
+        }
+        Arc::clone(&dated.policy)
     }
 }
 
 /// A bounded number of places.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Slots {
     taken: Arc<AtomicUsize>,
-    most: AtomicUsize,
 }
 
 /// One taken place; dropping it frees it.
@@ -59,9 +77,8 @@ pub struct Slots {
 pub struct Slot(Arc<AtomicUsize>);
 
 impl Slots {
-    /// A place, or `None` when all are taken.
-    pub fn take(&self) -> Option<Slot> {
-        let most = self.most.load(Ordering::Relaxed);
+    /// A place, or `None` when `most` are taken.
+    pub fn take(&self, most: usize) -> Option<Slot> {
         self.taken
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| (n < most).then_some(n + 1))
             .ok()
@@ -119,12 +136,13 @@ mod tests {
 
     #[test]
     fn slots_are_bounded_and_come_back() {
-        let slots = Slots { taken: Arc::default(), most: AtomicUsize::new(2) };
-        let first = slots.take().unwrap();
-        let _second = slots.take().unwrap();
-        assert!(slots.take().is_none());
+        let slots = Slots::default();
+        let first = slots.take(2).unwrap();
+        let _second = slots.take(2).unwrap();
+        assert!(slots.take(2).is_none());
         drop(first);
-        assert!(slots.take().is_some());
+        assert!(slots.take(2).is_some());
+        assert!(slots.take(0).is_none());
     }
 
     #[tokio::test]

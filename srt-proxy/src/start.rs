@@ -1,30 +1,36 @@
 //! From a command line to a serving proxy, in the order that keeps the start short: the CA and the roots load
 //! while the decider says hello.
 
-use std::io;
+use std::io::{self, Read};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use srt_shared::secret::Secret;
+use srt_shared::settings::Settings;
 use tokio::io::AsyncReadExt;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::{debug, info};
 
 use crate::args::{Config, DeciderOn, ListenOn};
-use crate::decider::{self, Link, LinkError};
+use crate::attach::serve_attach;
+use crate::control::{Control, ControlError};
+use crate::decider::{self, Ended, LinkError};
 use crate::dial::{Dialler, Resolver};
 use crate::events::Events;
-use crate::fds::{self, Direction, FdError, FdStream, Listener};
-use crate::policy::Policy;
-use crate::serve::serve;
-use crate::session::Session;
-use crate::tls::{Authority, CaError, LeafCache, RootsError, UpstreamTls};
+use crate::fds::{self, Direction, FdArg, FdError, FdStream, Listener, PacketSocket};
+use crate::governor::Governor;
+use crate::limits;
+use crate::policy::{Decider, Policy, SettingsError, SettingsPolicies};
+use crate::serve::{refuse_waiting, serve};
+use crate::session::{Common, Session, Slots};
+use crate::sys;
+use crate::tls::{Authority, CaError, LeafCache, RootsError, ServerTls, UpstreamTls};
 
 /// Exit status for a wrong command line, and for a decider that ends before its hello.
 pub const USAGE: u8 = 2;
 const FAILED: u8 = 1;
 
-/// Why the proxy did not start.
+/// Why the proxy did not start, or could not go on.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// A descriptor of the command line.
@@ -42,6 +48,15 @@ pub enum StartError {
     /// The decider, before its hello.
     #[error(transparent)]
     Decider(#[from] LinkError),
+    /// The settings are not valid.
+    #[error("--settings-fd: {0}")]
+    Settings(String),
+    /// The settings cannot be put into force.
+    #[error("--settings-fd: {0}")]
+    Enforce(#[from] SettingsError),
+    /// The control descriptor.
+    #[error(transparent)]
+    Control(#[from] ControlError),
     /// The system.
     #[error("cannot start: {0}")]
     System(#[from] io::Error),
@@ -65,62 +80,123 @@ pub fn fail(status: u8, error: &dyn std::error::Error) -> ExitCode {
 
 /// Runs the proxy until it is told to stop.
 pub fn run(config: Config) -> Result<(), StartError> {
+    sys::tune_allocator();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    // Held until the exit when the start fails: a client that is just connecting then sees a closed connection, as
-    // any other client does, and not a port where nobody ever was.
-    let mut listener = None;
-    let result = runtime.block_on(run_async(config, &mut listener));
+    let result = runtime.block_on(run_async(config));
     // Blocking tasks (a name being looked up) must not hold up the exit.
     runtime.shutdown_background();
     result
 }
 
-async fn run_async(config: Config, held: &mut Option<Listener>) -> Result<(), StartError> {
-    *held = Some(match &config.listen {
-        ListenOn::Fd(arg) => Listener::adopt(*arg)?,
-        ListenOn::Address(address) => listen(*address)?,
-    });
-    let (input, output) = match config.decider {
-        DeciderOn::Socket(arg) => {
-            let stream = FdStream::adopt_socket(arg)?;
-            (stream.clone(), stream)
-        }
-        DeciderOn::Pair(input, output) => {
-            (FdStream::adopt_pipe(input, Direction::In)?, FdStream::adopt_pipe(output, Direction::Out)?)
-        }
+async fn run_async(config: Config) -> Result<(), StartError> {
+    let mut listener = match &config.listen {
+        None => None,
+        Some(ListenOn::Fd(arg)) => Some(Listener::adopt(*arg)?),
+        Some(ListenOn::Address(address)) => Some(listen(*address)?),
     };
+    let decider = config.decider.map(adopt_decider).transpose()?;
+    let attach = config.attach.map(PacketSocket::adopt).transpose()?;
+    let control = config.control.map(Control::start).transpose()?;
     let lifeline = config.lifeline.map(|arg| FdStream::adopt_pipe(arg, Direction::In)).transpose()?;
     let events = config.events.map_or(Ok(Events::off()), Events::to_fd)?;
     let upstream_tls = UpstreamTls::load(&config.upstream_ca)?;
     let ca = config.ca;
     let leaves = tokio::task::spawn_blocking(move || load_ca(ca));
+    let settings = config.settings.map(read_settings).transpose()?;
 
-    let (link, hello, mut ended) = decider::connect(input, output, config.decider_timeout).await?;
+    let (decider, ended) = match decider {
+        None => (None, None),
+        Some((input, output)) => match decider::connect(input, output, config.decider_timeout).await {
+            Ok((link, hello, ended)) => (Some(Decider { link, hello }), Some(ended)),
+            Err(e) => {
+                if let Some(listener) = listener.take() {
+                    refuse_waiting(listener).await?;
+                }
+                return Err(e.into());
+            }
+        },
+    };
     let leaves = leaves.await.map_err(|e| io::Error::other(e.to_string()))??;
+    let link = decider.as_ref().map(|decider| decider.link.clone());
     let dialler = Dialler::new(Resolver::new(config.resolve.clone()), upstream_tls);
-    let policy = Policy::from_hello(hello, link.clone(), leaves, &config);
-    let session = Arc::new(Session::new(policy, dialler, events));
+    let governor = govern(settings.as_ref(), decider, leaves, config)?;
+    let common =
+        Arc::new(Common { governor, dialler, server_tls: ServerTls::new(), tunnels: Slots::default() });
     info!("serving");
 
+    let alone = listener.is_none();
+    let attached = attach.map(|socket| serve_attach(socket, Arc::clone(&common), events.clone()));
+    let mut outcome = Ok("");
     let stop = async {
-        tokio::select! {
-            why = stop_requested(lifeline) => debug!("{why}"),
-            () = ended.wait() => debug!("the decider is gone"),
+        outcome = tokio::select! {
+            () = end_of(lifeline) => Ok("the lifeline has ended"),
+            () = ended_link(ended) => Ok("the decider is gone"),
+            // Without a listener of our own there is nothing left to do once the last sandbox is gone.
+            () = finished(attached, alone) => Ok("the last attached sandbox is gone"),
+            failed = failed_control(control, &common.governor, settings.as_ref()) => Err(failed.into()),
+            signal = stop_signal() => signal.map_err(StartError::from),
+        };
+        // From here on nobody gets a verdict, and what waits for one is refused.
+        if let Some(link) = link {
+            link.close();
         }
-        close(&link);
     };
-    if let Some(listener) = held.take() {
-        serve(listener, session, stop).await?;
+    match listener {
+        Some(listener) => {
+            let session = Session::new(Arc::clone(&common), Vec::new(), events.clone())?;
+            serve(listener, Arc::new(session), stop, limits::DRAIN).await?;
+        }
+        None => stop.await,
     }
-    Ok(())
+    outcome.map(|why| debug!("{why}"))
 }
 
-/// From here on nobody gets a verdict, and what waits for one is refused.
-fn close(link: &Link) {
-    link.close();
+fn adopt_decider(on: DeciderOn) -> Result<(FdStream, FdStream), FdError> {
+    match on {
+        DeciderOn::Socket(arg) => {
+            let stream = FdStream::adopt_socket(arg)?;
+            Ok((stream.clone(), stream))
+        }
+        DeciderOn::Pair(input, output) => {
+            Ok((FdStream::adopt_pipe(input, Direction::In)?, FdStream::adopt_pipe(output, Direction::Out)?))
+        }
+    }
 }
 
-fn load_ca(ca: Option<fds::FdArg>) -> Result<Option<Arc<LeafCache>>, StartError> {
+/// Who decides: a decider alone, or settings, perhaps with a decider.
+fn govern(
+    settings: Option<&Settings>,
+    decider: Option<Decider>,
+    leaves: Option<Arc<LeafCache>>,
+    config: Config,
+) -> Result<Governor, StartError> {
+    match (settings, decider) {
+        (None, Some(Decider { link, hello })) => {
+            Ok(Governor::Fixed(Arc::new(Policy::from_hello(hello, link, leaves, &config))))
+        }
+        (Some(settings), decider) => {
+            let policies = SettingsPolicies::new(&settings.network, leaves, decider, config)?;
+            Ok(Governor::settings(policies, settings.network.clone())?)
+        }
+        // The command line asks for one of the two.
+        (None, None) => Err(StartError::Settings("there are none, and no decider".to_owned())),
+    }
+}
+
+fn read_settings(arg: FdArg) -> Result<Settings, StartError> {
+    let mut document = Vec::new();
+    let file = fds::adopt_readable(arg)?;
+    fds::Waiting(file).take(limits::SETTINGS).read_to_end(&mut document)?;
+    match Settings::parse(&document) {
+        Ok(parsed) => Ok(parsed.settings),
+        Err(problems) => {
+            let lines: Vec<_> = problems.iter().map(ToString::to_string).collect();
+            Err(StartError::Settings(lines.join("\n")))
+        }
+    }
+}
+
+fn load_ca(ca: Option<FdArg>) -> Result<Option<Arc<LeafCache>>, StartError> {
     let Some(arg) = ca else { return Ok(None) };
     let pem = Secret::from(fds::read_ca(arg)?);
     Ok(Some(Arc::new(LeafCache::new(Authority::from_pem(&pem)?))))
@@ -136,14 +212,13 @@ fn listen(address: std::net::SocketAddr) -> Result<Listener, StartError> {
     Ok(Listener::Tcp(listener))
 }
 
-async fn stop_requested(lifeline: Option<FdStream>) -> &'static str {
-    let Ok(mut term) = signal(SignalKind::terminate()) else { return "no signal handler" };
-    let Ok(mut int) = signal(SignalKind::interrupt()) else { return "no signal handler" };
-    tokio::select! {
+async fn stop_signal() -> io::Result<&'static str> {
+    let mut term = signal(SignalKind::terminate())?;
+    let mut int = signal(SignalKind::interrupt())?;
+    Ok(tokio::select! {
         _ = term.recv() => "SIGTERM",
         _ = int.recv() => "SIGINT",
-        () = end_of(lifeline) => "end of the lifeline",
-    }
+    })
 }
 
 /// What is written to the lifeline means nothing; only its end does.
@@ -151,4 +226,35 @@ async fn end_of(lifeline: Option<FdStream>) {
     let Some(mut lifeline) = lifeline else { return std::future::pending().await };
     let mut scratch = [0; 512];
     while !matches!(lifeline.read(&mut scratch).await, Ok(0) | Err(_)) {}
+}
+
+async fn ended_link(ended: Option<Ended>) {
+    match ended {
+        Some(mut ended) => ended.wait().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn finished(attached: Option<impl Future<Output = ()>>, alone: bool) {
+    if let Some(attached) = attached {
+        attached.await;
+        if alone {
+            return;
+        }
+    }
+    std::future::pending().await
+}
+
+/// Ready only if the control descriptor fails before it has delivered anything.
+async fn failed_control(
+    control: Option<Control>,
+    governor: &Governor,
+    settings: Option<&Settings>,
+) -> ControlError {
+    if let (Some(control), Some(settings)) = (control, settings)
+        && let Err(failed) = control.run(governor, settings).await
+    {
+        return failed;
+    }
+    std::future::pending().await
 }

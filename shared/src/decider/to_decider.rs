@@ -183,7 +183,7 @@ fn write_value(out: &mut Vec<u8>, value: &[u8], bytes: &mut usize) -> Result<(),
         return Err(ReqError::HeadersTooLong);
     }
     // Without branches, so that a value is checked many bytes at a time.
-    let is_control = |b: u8| ((b < 0x20) & (b != b'\t')) | ((b >= 0x7f) & (b < 0xa0));
+    let is_control = |b: u8| ((b < 0x20) & (b != b'\t')) | (0x7f..0xa0).contains(&b);
     if value.iter().fold(false, |any, &b| any | is_control(b)) {
         return Err(ReqError::ControlCharacter);
     }

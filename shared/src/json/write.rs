@@ -56,7 +56,7 @@ fn write_byte(out: &mut Vec<u8>, byte: u8, wide: impl Fn(&mut Vec<u8>, u8)) {
 
 /// Whether a byte stands in a JSON string as itself. Without branches, so that a block is checked at once.
 fn is_plain(byte: u8) -> bool {
-    (byte >= 0x20) & (byte < 0x7f) & (byte != b'"') & (byte != b'\\')
+    (0x20..0x7f).contains(&byte) & (byte != b'"') & (byte != b'\\')
 }
 
 #[cfg(test)]

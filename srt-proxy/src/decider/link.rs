@@ -203,7 +203,7 @@ async fn write(shared: Arc<Shared>, mut output: FdStream) -> Result<(), LinkErro
         }
         output.write_all(&frames).await?;
         frames.clear();
-        frames.shrink_to(limits::READ_BULK);
+        frames.shrink_to(limits::FRAMES_KEPT);
     }
 }
 

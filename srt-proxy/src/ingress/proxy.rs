@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use super::ClientSocket;
 use super::requests::{NoRequest, Origin, next_head, refuse, serve_one};
-use super::{ClientSocket, tunnel};
+use super::tunnel::{self, Asked};
 use crate::http::{RequestHead, RequestTarget, Scheme};
 use crate::limits;
 use crate::pipeline::Pipeline;
@@ -27,7 +28,7 @@ pub async fn serve(mut client: Wire<ClientSocket>, session: &Arc<Session>) {
             let target = connect_target(&head);
             // The tunnel has a pipeline of its own; boxed, because most plain connections never become one.
             drop((head, pipeline, timer));
-            return Box::pin(tunnel::serve(client, session, target)).await;
+            return Box::pin(tunnel::serve(Asked::Connect(client), session, target)).await;
         }
         if !serve_one(&mut client, &mut pipeline, &head, &mut timer).await {
             return;

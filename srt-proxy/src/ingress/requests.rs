@@ -47,8 +47,8 @@ pub async fn next_head<S: ClientStream>(
 ) -> Result<RequestHead, NoRequest> {
     let mut reader = HeadReader::new();
     let mut begun = false;
-    client.rest();
-    timer.set(limits::IDLE);
+    let mut resting = false;
+    timer.set(limits::KEEP_BUFFERS);
     loop {
         match reader.read_request(&mut client.input) {
             Ok(Some(head)) => return Ok(head),
@@ -65,6 +65,11 @@ pub async fn next_head<S: ClientStream>(
             Poll::Pending => timer.poll_expired(cx).map(|()| None),
         });
         match read.await {
+            None if !begun && !resting => {
+                resting = true;
+                client.rest();
+                timer.set(limits::IDLE);
+            }
             Some(Ok(0)) | None => return Err(NoRequest::Ended),
             Some(Ok(_)) => {}
             Some(Err(e)) => {

@@ -1,25 +1,68 @@
-//! A CONNECT: checked, answered, and its TLS terminated on the tunnel's own socket.
+//! Tunnels, asked for by CONNECT or SOCKS: judged, answered, and looked into where that is to be.
 
 use std::sync::Arc;
-use std::task::Poll;
 
-use tokio::time::Instant;
+use bytes::BytesMut;
+use srt_shared::domain::Host;
+use srt_shared::event::IngressKind;
+use tokio::time::{Instant, timeout_at};
 
+use super::first_bytes::{self, FirstBytes, Speaker};
 use super::requests::{AnswerForm, Origin, answer_and_close, serve_requests};
-use super::{ClientSocket, ClientStream};
+use super::socks::SocksRequest;
+use super::{ClientSocket, ClientStream, opaque};
+use crate::dial::Upstream;
 use crate::limits;
-use crate::pipeline::Pipeline;
 use crate::pipeline::record::Record;
-use crate::pipeline::refuse::{About, Refusal};
+use crate::pipeline::refuse::{About, NotServed, Refusal};
 use crate::pipeline::target::Target;
+use crate::pipeline::{Pipeline, dial_opaque};
 use crate::policy::Policy;
 use crate::prefixed::Prefixed;
 use crate::session::{Session, Slot};
 use crate::timer::Timer;
-use crate::tls::{self, HelloState, LeafCache, client_hello};
+use crate::tls::{self, ClientHello, LeafCache};
 use crate::wire::Wire;
 
 const ESTABLISHED: &[u8] = b"HTTP/1.1 200 Connection Established\r\n\r\n";
+
+/// How a tunnel was asked for, and so how it is answered.
+pub enum Asked {
+    /// By a CONNECT.
+    Connect(Wire<ClientSocket>),
+    /// By SOCKS5.
+    Socks(SocksRequest),
+}
+
+impl Asked {
+    fn ingress(&self) -> IngressKind {
+        match self {
+            Self::Connect(_) => IngressKind::Connect,
+            Self::Socks(_) => IngressKind::Socks,
+        }
+    }
+
+    /// Says yes. The answer to a CONNECT may still be in the output. `None` when the client is gone.
+    async fn grant(self) -> Option<Wire<ClientSocket>> {
+        match self {
+            Self::Connect(mut client) => {
+                client.output().front().extend_from_slice(ESTABLISHED);
+                Some(client)
+            }
+            Self::Socks(request) => request.grant().await,
+        }
+    }
+
+    async fn refuse(self, why: &NotServed, about: &About<'_>) {
+        match self {
+            Self::Connect(mut client) => {
+                let form = AnswerForm { connect: true, head_only: false };
+                answer_and_close(&mut client, why, about, form).await;
+            }
+            Self::Socks(request) => request.refuse(why).await,
+        }
+    }
+}
 
 /// A terminated tunnel's own end of the conversation.
 type Terminated = tls::ClientStream<ClientSocket>;
@@ -35,90 +78,165 @@ impl ClientStream for Terminated {
     }
 }
 
-/// Serves a CONNECT whose target was read, or could not be.
-pub async fn serve(mut client: Wire<ClientSocket>, session: &Arc<Session>, target: Result<Target, Refusal>) {
+/// Serves a tunnel whose target was read, or could not be.
+pub async fn serve(asked: Asked, session: &Arc<Session>, target: Result<Target, Refusal>) {
     let policy = session.policy();
+    let record = Record::tunnel(session, asked.ingress(), target.as_ref().ok());
     let admitted = match &target {
-        Ok(target) => admit(session, &policy, target),
-        Err(refusal) => Err(refusal.clone()),
+        Ok(target) => admit(&asked, session, &policy, target).await.map(|way| (target, way)),
+        Err(refusal) => Err(refusal.clone().into()),
     };
-    let about = About { target: target.as_ref().ok() };
-    let (slot, leaves) = match admitted {
-        Ok(admitted) => admitted,
-        Err(refusal) => {
-            Record::connect(session, about.target).refused(&refusal);
-            let form = AnswerForm { connect: true, head_only: false };
-            return answer_and_close(&mut client, &refusal.into(), &about, form).await;
+    match admitted {
+        Err(why) => {
+            record.not_served(&why);
+            asked.refuse(&why, &record.about()).await;
         }
-    };
-    let Ok(target) = target else { return };
-    let deadline = Instant::now() + limits::CLIENT_HANDSHAKE;
-    let terminated = tokio::time::timeout_at(deadline, terminate(client, session, &target, &leaves)).await;
-    match terminated {
-        Ok(Ok((client, origin))) => {
-            let mut timer = Timer::new(limits::IDLE);
-            let pipeline = Pipeline::new(session, policy, origin);
-            serve_requests(client, pipeline, &mut timer).await;
+        Ok((_, Way::Opaque(upstream))) => {
+            if let Some(client) = asked.grant().await {
+                opaque::pass(client, Wire::new(upstream, BytesMut::new()), record).await;
+            }
         }
-        Ok(Err(refusal)) => Record::connect(session, Some(&target)).refused(&refusal),
-        Err(_) => Record::connect(session, Some(&target))
-            .refused(&Refusal::OpaqueTunnel("no TLS handshake in time")),
+        Ok((target, Way::Terminate(terminate))) => {
+            if let Some(client) = asked.grant().await {
+                let deadline = terminate.deadline;
+                let tunnel = Tunnel { session, policy: &policy, target, terminate };
+                match timeout_at(deadline, tunnel.look_into(client)).await {
+                    Ok(seen) => seen.serve(record).await,
+                    Err(_) => record.refused(&Refusal::OpaqueTunnel("no TLS handshake in time")),
+                }
+            }
+        }
     }
-    drop(slot);
+}
+
+/// What is done with a tunnel.
+enum Way {
+    /// It is let through as it is.
+    Opaque(Upstream),
+    /// It is looked into.
+    Terminate(Terminate),
+}
+
+struct Terminate {
+    slot: Slot,
+    leaves: Arc<LeafCache>,
+    deadline: Instant,
 }
 
 /// Everything that can be refused before the client is told that its tunnel stands.
-fn admit(session: &Session, policy: &Policy, target: &Target) -> Result<(Slot, Arc<LeafCache>), Refusal> {
-    policy.check_host(target.host(), target.port())?;
-    let leaves =
-        policy.leaves.as_ref().ok_or(Refusal::OpaqueTunnel("TLS cannot be terminated: no CA was given"))?;
-    let slot = session.tunnels.take().ok_or(Refusal::TooManyTunnels)?;
-    Ok((slot, Arc::clone(leaves)))
+async fn admit(asked: &Asked, session: &Session, policy: &Policy, target: &Target) -> Result<Way, NotServed> {
+    policy.hosts.check(target.host(), target.port())?;
+    if !policy.opaque_tunnels && matches!(asked, Asked::Socks(_)) {
+        return Err(Refusal::OpaqueTunnel("SOCKS tunnels cannot be looked into").into());
+    }
+    match policy.termination.of(target.host(), target.port()) {
+        Some(on) => {
+            let slot = session.common.tunnels.take(on.max_tunnels).ok_or(Refusal::TooManyTunnels)?;
+            let deadline = Instant::now() + on.handshake;
+            Ok(Way::Terminate(Terminate { slot, leaves: Arc::clone(&on.leaves), deadline }))
+        }
+        None if policy.opaque_tunnels => Ok(Way::Opaque(dial_opaque(session, policy, target).await?)),
+        None => Err(Refusal::OpaqueTunnel(policy.termination.why_not()).into()),
+    }
 }
 
-/// Answers the CONNECT and does the handshake. After the 200 a refusal can only close the tunnel.
-async fn terminate(
-    mut client: Wire<ClientSocket>,
-    session: &Session,
-    target: &Target,
-    leaves: &LeafCache,
-) -> Result<(Wire<Terminated>, Origin), Refusal> {
-    client.output().front().extend_from_slice(ESTABLISHED);
-    let hello = std::future::poll_fn(|cx| {
-        loop {
-            match client_hello(&client.input) {
-                HelloState::ClientHello(hello) => return Poll::Ready(Ok(hello)),
-                HelloState::NotTls => return Poll::Ready(Err("the tunnel carries no TLS")),
-                HelloState::Malformed => return Poll::Ready(Err("the ClientHello is malformed")),
-                HelloState::NeedMore => {}
-            }
-            if let Poll::Ready(Err(_)) = client.poll_drain(cx) {
-                return Poll::Ready(Err("the client is gone"));
-            }
-            match client.poll_fill(cx, limits::READ_IDLE) {
-                Poll::Ready(Ok(1..)) => {}
-                Poll::Ready(_) => return Poll::Ready(Err("the client is gone")),
-                Poll::Pending => return Poll::Pending,
-            }
-        }
-    })
-    .await
-    .map_err(Refusal::OpaqueTunnel)?;
-    client.drain().await.map_err(|_| Refusal::OpaqueTunnel("the client is gone"))?;
+/// A tunnel that is to be looked into.
+struct Tunnel<'a> {
+    session: &'a Arc<Session>,
+    policy: &'a Arc<Policy>,
+    target: &'a Target,
+    terminate: Terminate,
+}
 
-    let leaf = leaves
-        .leaf(target.host())
-        .map_err(|_| Refusal::OpaqueTunnel("no certificate could be made for this host"))?;
-    let (socket, early) = client.into_parts();
-    let stream = session
-        .server_tls
-        .accept(Prefixed::new(early, socket), leaf)
-        .await
-        .map_err(|_| Refusal::OpaqueTunnel("the TLS handshake failed"))?;
-    let origin = Origin::Tunnel {
-        target: target.clone(),
-        names_target: hello.names(target.host()),
-        sni: hello.sni().map(str::to_ascii_lowercase),
-    };
-    Ok((Wire::new(stream, bytes::BytesMut::new()), origin))
+/// What it turned out to carry.
+#[expect(clippy::large_enum_variant, reason = "one short-lived value a tunnel")]
+enum Seen<'a> {
+    /// TLS, terminated. Boxed: its state is large, and most of this future's life is spent before it exists.
+    Requests(Box<Requests<'a>>),
+    /// Something else, which is let through.
+    Opaque { client: Wire<ClientSocket>, upstream: Wire<Upstream> },
+    /// Something that is not.
+    Refused(NotServed),
+}
+
+struct Requests<'a> {
+    client: Wire<Terminated>,
+    pipeline: Pipeline<'a>,
+    slot: Slot,
+}
+
+impl Seen<'_> {
+    async fn serve(self, record: Record<'_>) {
+        match self {
+            Self::Requests(requests) => {
+                let Requests { client, pipeline, slot } = *requests;
+                serve_requests(client, pipeline, &mut Timer::new(limits::IDLE)).await;
+                drop(slot);
+            }
+            Self::Opaque { client, upstream } => opaque::pass(client, upstream, record).await,
+            // The tunnel was granted, so that all that is left is to close it.
+            Self::Refused(why) => record.not_served(&why),
+        }
+    }
+}
+
+impl<'a> Tunnel<'a> {
+    /// Finds out what the tunnel carries, and does the handshake if it is TLS. Runs under the handshake's deadline.
+    async fn look_into(self, mut client: Wire<ClientSocket>) -> Seen<'a> {
+        // Dialling before a decider has been asked would tell the upstream's address that somebody is interested.
+        let may_wait_for_server = self.policy.opaque_tunnels && self.policy.decider.is_none();
+        let mut first = first_bytes::of_client(&mut client, may_wait_for_server).await;
+        if let FirstBytes::Silence = first {
+            if let Ok(upstream) = dial_opaque(self.session, self.policy, self.target).await {
+                let mut upstream = Wire::new(upstream, BytesMut::new());
+                if first_bytes::of_either(&mut client, &mut upstream).await == Speaker::Server {
+                    return Seen::Opaque { client, upstream };
+                }
+            }
+            first = first_bytes::of_client(&mut client, false).await;
+        }
+        match first {
+            FirstBytes::Tls(hello) => self.terminate(client, hello).await,
+            FirstBytes::Other if self.policy.opaque_tunnels => {
+                match dial_opaque(self.session, self.policy, self.target).await {
+                    Ok(upstream) => Seen::Opaque { client, upstream: Wire::new(upstream, BytesMut::new()) },
+                    Err(why) => Seen::Refused(why),
+                }
+            }
+            FirstBytes::Other => refused("the tunnel carries no TLS"),
+            FirstBytes::MalformedTls => refused("the ClientHello is malformed"),
+            FirstBytes::Silence | FirstBytes::Gone => refused("the client left before it said anything"),
+        }
+    }
+
+    async fn terminate(self, mut client: Wire<ClientSocket>, hello: ClientHello) -> Seen<'a> {
+        if client.drain().await.is_err() {
+            return refused("the client is gone");
+        }
+        let Ok(leaf) = self.terminate.leaves.leaf(&self.leaf_host(&hello)) else {
+            return refused("no certificate could be made for this host");
+        };
+        let (socket, early) = client.into_parts();
+        let stream = self.session.common.server_tls.accept(Prefixed::new(early, socket), leaf).await;
+        let Ok(stream) = stream else { return refused("the TLS handshake failed") };
+        let origin = Origin::Tunnel {
+            target: self.target.clone(),
+            names_target: hello.names(self.target.host()),
+            sni: hello.sni().map(str::to_ascii_lowercase),
+        };
+        let pipeline = Pipeline::new(self.session, Arc::clone(self.policy), origin);
+        let client = Wire::new(stream, BytesMut::new());
+        Seen::Requests(Box::new(Requests { client, pipeline, slot: self.terminate.slot }))
+    }
+
+    /// Whose certificate the client gets: the target's. Where names need not match, the one it asks for, so that a
+    /// client that dials by address and names the host in TLS works as without us.
+    fn leaf_host(&self, hello: &ClientHello) -> Host {
+        let asked = hello.sni().filter(|_| !self.policy.host_match).and_then(|sni| Host::from_bare(sni).ok());
+        asked.unwrap_or_else(|| self.target.host().clone())
+    }
+}
+
+fn refused<'a>(why: &'static str) -> Seen<'a> {
+    Seen::Refused(Refusal::OpaqueTunnel(why).into())
 }

@@ -85,11 +85,12 @@ impl RequestBody {
         self.reservation = Some(reservation);
     }
 
-    /// How much a read may take: what is left to come, within reason.
-    fn room(&self) -> usize {
-        let left =
-            self.reader.remaining().and_then(|left| usize::try_from(left).ok()).unwrap_or(limits::READ_BULK);
-        left.clamp(limits::READ_SMALL, limits::READ_BULK)
+    /// How much the next read may take: what is left to come, within reason. Exact where it can be, so that a body
+    /// that is gathered fits into one allocation.
+    fn room(&self, input: &[u8]) -> usize {
+        let left = self.reader.remaining().and_then(|left| usize::try_from(left).ok());
+        let left = left.map_or(limits::READ_BULK, |left| left.saturating_sub(input.len()));
+        left.clamp(limits::READ_IDLE, limits::READ_BULK)
     }
 
     /// Reads until `max` bytes and the knowledge whether there are more are at hand.
@@ -166,7 +167,7 @@ impl RequestBody {
         {
             return Err(());
         }
-        match client.poll_fill(cx, self.room()) {
+        match client.poll_fill(cx, self.room(&client.input)) {
             Poll::Ready(Ok(0) | Err(_)) => Err(()),
             Poll::Ready(Ok(n)) => Ok(Poll::Ready(n)),
             Poll::Pending => Ok(Poll::Pending),

@@ -1,7 +1,10 @@
-//! The one sequence every request goes through, whatever brought it in.
+//! The one sequence every request goes through, whatever brought it in:
 //!
-//! 1. who is meant ([`target`]), 2. may anything go there ([`Policy::check_host`]), 3. may this request
-//! ([`ask`]), 4. where does it really lead ([`upstream::dial`]), 5. stream both ways ([`forward`]).
+//! 1. who is meant (`target.rs`)
+//! 2. may anything go there ([`HostRules`](crate::policy::HostRules))
+//! 3. may this request (`ask.rs`)
+//! 4. where does it really lead (`upstream.rs`, [`dial`](crate::dial))
+//! 5. stream both ways (`forward.rs`)
 //!
 //! Nothing is resolved, dialled or forwarded before every step ahead of it has said yes.
 
@@ -12,12 +15,13 @@ pub mod target;
 mod ask;
 mod body;
 mod forward;
+mod normalize;
 mod outgoing;
 mod upstream;
 
 use std::sync::Arc;
 
-use crate::http::{PathAndQuery, RequestHead, RequestTarget, Version, request_framing};
+use crate::http::{ConnectionOptions, PathAndQuery, RequestHead, RequestTarget, Version, request_framing};
 use crate::ingress::{ClientStream, Origin};
 use crate::policy::Policy;
 use crate::session::Session;
@@ -31,6 +35,8 @@ use record::Record;
 use refuse::{NotServed, Refusal};
 use target::{Target, host_header};
 use upstream::{Connection, Keeper};
+
+pub use upstream::dial_opaque;
 
 /// What becomes of the client's connection after a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,14 +149,26 @@ impl<'s> Pipeline<'s> {
     ) -> Result<Completed, Stop> {
         let policy = Arc::clone(&self.policy);
         let framing = request_framing(head).map_err(|e| Refusal::bad_request(e.to_string()))?;
-        policy.check_host(target.host(), target.port())?;
+        let connection =
+            ConnectionOptions::parse(head.fields()).map_err(|e| Refusal::bad_request(e.to_string()))?;
+        policy.hosts.check(target.host(), target.port())?;
         let host = self.check_names(head, target)?;
-        check_method(head.method())?;
+        if policy.refuse_trace {
+            check_method(head.method())?;
+        }
+        let normal = normalize::judge(resource, policy.ambiguous_target)?;
+        let resource = normal.as_ref().unwrap_or(resource);
 
         let mut body = RequestBody::new(head, framing);
-        let question = Question { head, target, resource, host, sni: self.sni() };
-        let edits = question.ask(&policy.decider, client, &mut body, timer).await?;
-        let outgoing = Outgoing::new(head, target, resource, framing, &edits)?;
+        let edits = match &policy.decider {
+            None => Box::default(),
+            Some(link) => {
+                let question = Question { head, target, resource, host, sni: self.sni() };
+                question.ask(link, client, &mut body, timer).await?
+            }
+        };
+        let authority = self.upstream_authority(target, host)?;
+        let outgoing = Outgoing::new(head, authority, target, resource, framing, connection, &edits)?;
         if outgoing.has_sets() && self.is_cleartext() && !policy.plaintext_header_set {
             return Err(Refusal::PlaintextHeaderSet.into());
         }
@@ -160,12 +178,26 @@ impl<'s> Pipeline<'s> {
     /// Everything the client says about the target must name the same one.
     fn check_names<'h>(&self, head: &'h RequestHead, target: &Target) -> Result<Option<&'h [u8]>, Refusal> {
         let host = host_header(head)?;
+        if !self.policy.host_match {
+            return Ok(host);
+        }
         if let Origin::Tunnel { names_target: false, .. } = self.origin {
             return Err(Refusal::Misdirected("the TLS server name"));
         }
         match host {
             Some(value) if !target.is_named_by(value) => Err(Refusal::Misdirected("the Host header")),
             host => Ok(host),
+        }
+    }
+
+    /// What the upstream gets as `Host`. A proxy must replace what comes with an absolute target (RFC 9112 section
+    /// 3.2.2); inside a tunnel where names need not match, it is the client's to say.
+    fn upstream_authority<'h>(&self, target: &'h Target, host: Option<&'h [u8]>) -> Result<&'h str, Refusal> {
+        match (&self.origin, host) {
+            (Origin::Tunnel { .. }, Some(host)) if !self.policy.host_match => {
+                std::str::from_utf8(host).map_err(|_| Refusal::bad_request("the Host header is not text"))
+            }
+            _ => Ok(target.authority()),
         }
     }
 

@@ -17,7 +17,7 @@ use crate::wire::Wire;
 /// Everything a request head is written from. It may be written twice, when a kept connection proves dead.
 pub struct Outgoing<'a> {
     head: &'a RequestHead,
-    target: &'a Target,
+    authority: &'a str,
     resource: &'a PathAndQuery,
     framing: FramingField,
     connection: ConnectionOptions<'a>,
@@ -28,20 +28,20 @@ impl<'a> Outgoing<'a> {
     /// Checks that all of it can be sent.
     pub fn new(
         head: &'a RequestHead,
-        target: &'a Target,
+        authority: &'a str,
+        target: &Target,
         resource: &'a PathAndQuery,
         framing: BodyFraming,
+        connection: ConnectionOptions<'a>,
         edits: &'a Edits,
     ) -> Result<Self, Refusal> {
-        let connection =
-            ConnectionOptions::parse(head.fields()).map_err(|e| Refusal::bad_request(e.to_string()))?;
         let framing = match framing {
             BodyFraming::Length(length) => FramingField::Length(length),
             BodyFraming::Chunked => FramingField::Chunked,
             // A request is never delimited by the end of the connection.
             BodyFraming::None | BodyFraming::UntilClose => FramingField::Absent,
         };
-        Ok(Self { head, target, resource, framing, connection, edits: prepare(edits, target)? })
+        Ok(Self { head, authority, resource, framing, connection, edits: prepare(edits, target)? })
     }
 
     /// Whether anything would be sent that the client did not send.
@@ -53,14 +53,7 @@ impl<'a> Outgoing<'a> {
     pub fn write<S: AsyncRead + AsyncWrite + Unpin>(&self, wire: &mut Wire<S>) {
         let fields = forwarded_request_fields(self.head.fields(), &self.connection, &self.edits);
         let out = wire.output().front();
-        write_request_head(
-            out,
-            self.head.method(),
-            self.resource,
-            self.target.authority(),
-            fields,
-            self.framing,
-        );
+        write_request_head(out, self.head.method(), self.resource, self.authority, fields, self.framing);
     }
 }
 

@@ -27,9 +27,9 @@ pub struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// A record of a CONNECT.
-    pub fn connect(session: &'a Session, target: Option<&'a Target>) -> Self {
-        Self::new(session, IngressKind::Connect, target)
+    /// A record of a tunnel.
+    pub fn tunnel(session: &'a Session, ingress: IngressKind, target: Option<&'a Target>) -> Self {
+        Self::new(session, ingress, target)
     }
 
     /// A record of bytes that were no request.
@@ -101,13 +101,13 @@ impl<'a> Record<'a> {
     }
 
     fn send(&self, kind: EventKind, status: Option<u16>, fill: impl FnOnce(&mut Event)) {
-        if !self.session.events.is_on() {
+        if !self.session.events.wants(kind) {
             return;
         }
         let mut event = Event {
             time: Timestamp::now(),
             event: kind,
-            session: None,
+            session: self.session.events.session().map(str::to_owned),
             ingress: self.ingress,
             host: self.target.map(|t| t.host().to_string()).unwrap_or_default(),
             port: self.target.map_or(0, Target::port),
@@ -122,6 +122,6 @@ impl<'a> Record<'a> {
             ms: (self.begun.elapsed().as_secs_f64() * 10_000.0).round() / 10.0,
         };
         fill(&mut event);
-        self.session.events.send(&event);
+        self.session.events.send(event);
     }
 }

@@ -26,8 +26,13 @@ impl Target {
     /// The target of an absolute-form request or a CONNECT. `host` is as spelled, IPv6 in brackets.
     pub fn new(host: &str, port: u16, scheme: Scheme) -> Result<Self, Refusal> {
         let host = Host::from_authority(host).map_err(|e| Refusal::bad_request(e.to_string()))?;
+        Ok(Self::from_host(host, port, scheme))
+    }
+
+    /// The target of a SOCKS request.
+    pub fn from_host(host: Host, port: u16, scheme: Scheme) -> Self {
         let authority = host.authority(port, scheme.default_port());
-        Ok(Self(Arc::new(Inner { host, port, scheme, authority })))
+        Self(Arc::new(Inner { host, port, scheme, authority }))
     }
 
     /// The canonical host.

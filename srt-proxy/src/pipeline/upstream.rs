@@ -51,11 +51,23 @@ impl Keeper {
 
 /// Resolves, checks and dials: question three, where does it really lead?
 pub async fn dial(session: &Session, policy: &Policy, target: &Target) -> Result<Connection, NotServed> {
-    match session.dialler.dial(target.host(), target.port(), target.is_tls(), &policy.guard).await {
-        Ok(stream) => {
-            let wire = Wire::new(stream, BytesMut::new());
-            Ok(Connection { target: target.clone(), wire, is_reused: false })
-        }
+    let stream = dial_stream(session, policy, target, target.is_tls()).await?;
+    Ok(Connection { target: target.clone(), wire: Wire::new(stream, BytesMut::new()), is_reused: false })
+}
+
+/// The same for a tunnel nobody looks into: what is spoken in it is the client's affair.
+pub async fn dial_opaque(session: &Session, policy: &Policy, target: &Target) -> Result<Upstream, NotServed> {
+    dial_stream(session, policy, target, false).await
+}
+
+async fn dial_stream(
+    session: &Session,
+    policy: &Policy,
+    target: &Target,
+    tls: bool,
+) -> Result<Upstream, NotServed> {
+    match session.common.dialler.dial(target.host(), target.port(), tls, &policy.guard).await {
+        Ok(stream) => Ok(stream),
         Err(DialError::Refused(refused)) => Err(Refusal::AddressNotAllowed(refused.to_string()).into()),
         Err(DialError::Failed(failed)) if failed.is_timeout() => {
             Err(Failure::timeout(failed.to_string()).into())

@@ -1,0 +1,170 @@
+//! The launcher while the sandbox runs: passes signals on, keeps the terminal's manners, waits for the end.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Instant;
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, raise, sigprocmask};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::wait::waitpid;
+use nix::unistd::getpgrp;
+
+use crate::apply::{During, Failure, Session, Step};
+use crate::channel::{Order, Outside, Report};
+use crate::exit;
+use crate::limits::GRACE;
+use crate::sys::{self, Child};
+
+/// Signals that ask the command to end.
+const ENDING: [Signal; 4] = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT];
+
+/// Signals that are passed on.
+const FORWARDED: [Signal; 6] =
+    [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGUSR1, Signal::SIGUSR2];
+
+/// Signals of this process while a sandbox is built and runs. They are read, not handled, so that none is lost
+/// between the steps; when this goes they are as before.
+pub struct Signals {
+    fd: SignalFd,
+    before: SigSet,
+}
+
+impl Signals {
+    /// Takes over what is to be passed on. A signal that was ignored stays so, for the command too: `nohup`.
+    pub fn take() -> Result<Self, Failure> {
+        let mask: SigSet = FORWARDED.into_iter().filter(|signal| !sys::is_ignored(*signal)).collect();
+        let fd = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
+            .during(Step::Launch, "signalfd")?;
+        let mut before = SigSet::empty();
+        sigprocmask(SigmaskHow::SIG_BLOCK, Some(&mask), Some(&mut before))
+            .during(Step::Launch, "sigprocmask")?;
+        Ok(Self { fd, before })
+    }
+
+    /// The mask this process was given, which is the command's.
+    pub fn before(&self) -> &SigSet {
+        &self.before
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&self.before), None);
+    }
+}
+
+/// Waits for the sandbox to end and returns its exit status. `guard` becomes readable when the process that
+/// keeps the placeholders has ended, without which denies no longer hold.
+pub fn watch(
+    child: &Child,
+    channel: &mut Outside,
+    signals: &Signals,
+    session: Session,
+    guard: Option<BorrowedFd<'_>>,
+    warn: &mut dyn FnMut(&str),
+) -> Result<i32, Failure> {
+    let mut failure = None;
+    let mut deadline: Option<Instant> = None;
+    loop {
+        let ready = wait(child, channel, signals, guard, deadline);
+        if ready.reports {
+            match channel.receive() {
+                None => channel.close_reports(),
+                Some(reports) => {
+                    for report in reports {
+                        match report {
+                            Report::Failed(why) => failure = Some(why),
+                            Report::Warning(text) => warn(&text),
+                            Report::Stopped(signal) => stop_with_the_command(signal, session, channel),
+                        }
+                    }
+                    // More may be there: only its end says that nothing is.
+                    continue;
+                }
+            }
+        }
+        if ready.signals {
+            while let Ok(Some(info)) = signals.fd.read_signal() {
+                let Ok(signal) = Signal::try_from(info.ssi_signo as i32) else { continue };
+                channel.send(Order::Signal(signal));
+                if ENDING.contains(&signal) {
+                    deadline.get_or_insert_with(|| Instant::now() + GRACE);
+                }
+            }
+        }
+        if ready.guard {
+            failure = Err::<(), _>(Errno::ECHILD)
+                .during(Step::Placeholders, "the process that keeps them ended")
+                .err();
+            kill_all(child);
+        }
+        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            kill_all(child);
+            deadline = None;
+        }
+        if ready.ended {
+            let status = waitpid(child.pid, None).ok().and_then(exit::status).unwrap_or(exit::OWN_FAILURE);
+            session.take_terminal_back();
+            return failure.map_or(Ok(status), Err);
+        }
+    }
+}
+
+#[derive(Default)]
+struct Ready {
+    ended: bool,
+    signals: bool,
+    reports: bool,
+    guard: bool,
+}
+
+fn wait(
+    child: &Child,
+    channel: &Outside,
+    signals: &Signals,
+    guard: Option<BorrowedFd<'_>>,
+    deadline: Option<Instant>,
+) -> Ready {
+    let timeout = deadline.map_or(PollTimeout::NONE, |deadline| {
+        let left = deadline.saturating_duration_since(Instant::now());
+        // One more millisecond, so as not to wake up just before.
+        PollTimeout::try_from(left.as_millis() + 1).unwrap_or(PollTimeout::MAX)
+    });
+    let reports = channel.reports();
+    let sources = [Some(child.pidfd.as_fd()), Some(signals.fd.as_fd()), reports, guard];
+    // Those that are missing watch what is watched anyway.
+    let mut fds = sources.map(|source| PollFd::new(source.unwrap_or(child.pidfd.as_fd()), PollFlags::POLLIN));
+    if poll(&mut fds, timeout).is_err() {
+        return Ready::default();
+    }
+    let [ended, signals, reports, guard] = fds.map(|fd| fd.any().unwrap_or(true));
+    Ready {
+        // What was reported before the end must be read before it.
+        ended,
+        signals,
+        reports: reports && sources[2].is_some(),
+        guard: guard && sources[3].is_some(),
+    }
+}
+
+/// Kills pid 1, and with it everything inside.
+fn kill_all(child: &Child) {
+    let _ = kill(child.pid, Signal::SIGKILL);
+}
+
+/// The command was stopped, by Ctrl-Z mostly: the shell that waits for us must see us stop, and have the terminal.
+/// Goes on when we are continued.
+fn stop_with_the_command(signal: i32, session: Session, channel: &Outside) {
+    if !matches!(session, Session::Terminal { .. }) {
+        return;
+    }
+    session.give_terminal(getpgrp());
+    // Not SIGSTOP: in a group that no shell controls nobody would continue us. There the others are void, and the
+    // command goes on at once, as it would without us.
+    let _ = raise(match Signal::try_from(signal) {
+        Ok(signal @ (Signal::SIGTTIN | Signal::SIGTTOU)) => signal,
+        _ => Signal::SIGTSTP,
+    });
+    channel.send(Order::Resume { foreground: session.in_foreground() });
+}

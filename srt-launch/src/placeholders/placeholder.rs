@@ -1,0 +1,210 @@
+//! Making and removing one placeholder.
+
+use std::fs::{File, Metadata, Permissions, TryLockError};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Instant;
+
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, open, openat};
+use nix::sys::stat::{Mode, fchmod, fstatat, mkdirat};
+use nix::unistd::{UnlinkatFlags, geteuid, unlinkat};
+
+use super::manifest::{self, Dead, Identity, Manifest};
+use crate::apply::{During, Failure, Step, open_below};
+use crate::limits::{JANITOR_PATIENCE, PLACEHOLDER_PAUSE, PLACEHOLDER_WAIT};
+use crate::plan::Placeholder;
+
+/// A placeholder that this run holds: its lock lives in the open file.
+pub struct Held {
+    path: PathBuf,
+    file: File,
+    directory: bool,
+    /// Its inode.
+    pub identity: Identity,
+}
+
+impl Held {
+    /// Whether it is a folder: another run may have made the one or the other.
+    pub fn is_directory(&self) -> bool {
+        self.directory
+    }
+}
+
+/// Makes a placeholder, or joins the run that has it. `None` where the host refuses to make it and so would
+/// refuse the command.
+pub fn hold(placeholder: &Placeholder, ours: &Manifest) -> Result<Option<Held>, Failure> {
+    let Placeholder { path, .. } = placeholder;
+    let deadline = Instant::now() + PLACEHOLDER_WAIT;
+    loop {
+        let step = match make(placeholder) {
+            Ok(file) => lock_shared(path, file),
+            Err(Errno::EEXIST) => join(path, ours),
+            Err(Errno::EACCES | Errno::EPERM | Errno::EROFS | Errno::ENAMETOOLONG) => return Ok(None),
+            Err(errno) => Err(errno),
+        };
+        match step.during_at(Step::Placeholders, "open", path)? {
+            Some(held) => return Ok(Some(held)),
+            // Another run is making or removing it this moment.
+            None if Instant::now() < deadline => sleep(PLACEHOLDER_PAUSE),
+            None => return Err(Errno::EBUSY).during_at(Step::Placeholders, "flock", path),
+        }
+    }
+}
+
+/// Removes a placeholder if it is still what it was and nobody else holds it. Whether it is done with: it is
+/// gone, or somebody who lists it as well will see to it.
+pub fn release(held: Held, ours: &Manifest) -> bool {
+    let deadline = Instant::now() + JANITOR_PATIENCE;
+    loop {
+        if try_remove(&held) {
+            return true;
+        }
+        if manifest::entries(Some(ours)).iter().any(|entry| entry.made == Some(held.identity)) {
+            return true;
+        }
+        // A stranger has it locked, a run that looks whether we live for instance.
+        if Instant::now() >= deadline {
+            return false;
+        }
+        sleep(PLACEHOLDER_PAUSE);
+    }
+}
+
+/// Removes what a dead run lists, then its manifest. What somebody else holds keeps the manifest.
+pub fn clear(mut dead: Dead) {
+    // Children before parents.
+    dead.entries.sort_by(|a, b| b.placeholder.path.cmp(&a.placeholder.path));
+    let mut done = true;
+    for entry in &dead.entries {
+        // Not made, or we cannot tell that it is.
+        let Some(identity) = entry.made else { continue };
+        let Placeholder { path, directory, .. } = &entry.placeholder;
+        let found = open_existing(path).ok().filter(|file| {
+            file.metadata()
+                .is_ok_and(|found| Identity::of(&found) == identity && found.uid() == entry.owner.as_raw())
+        });
+        if let Some(file) = found {
+            done &= try_remove(&Held { path: path.clone(), file, directory: *directory, identity });
+        }
+    }
+    if done {
+        dead.remove();
+    }
+}
+
+/// Makes the file or folder and opens it.
+fn make(placeholder: &Placeholder) -> nix::Result<File> {
+    let Placeholder { path, directory, mode } = placeholder;
+    let (parent, name) = split(path)?;
+    let mode = Mode::from_bits_truncate(*mode);
+    with_permission(&parent, || {
+        let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        let file = if *directory {
+            mkdirat(&parent, name, mode)?;
+            openat(&parent, name, flags | OFlag::O_DIRECTORY, Mode::empty())?
+        } else {
+            openat(&parent, name, flags | OFlag::O_CREAT | OFlag::O_EXCL, mode)?
+        };
+        // Whatever the umask.
+        fchmod(&file, mode)?;
+        Ok(File::from(file))
+    })
+}
+
+/// Locks the placeholder of another run. `None`: not now, or it has gone, look again.
+fn join(path: &Path, ours: &Manifest) -> nix::Result<Option<Held>> {
+    let file = match open_existing(path) {
+        Ok(file) => file,
+        Err(Errno::ENOENT) => return Ok(None),
+        Err(_) => return Err(Errno::EEXIST),
+    };
+    let identity = Identity::of(&metadata(&file)?);
+    let entries = manifest::entries(Some(ours));
+    let listed: Vec<_> = entries.iter().filter(|entry| entry.placeholder.path == path).collect();
+    if listed.is_empty() {
+        // Not a placeholder but somebody's file, since the plan was made.
+        return Err(Errno::EEXIST);
+    }
+    let is_placeholder = listed.iter().any(|entry| entry.made == Some(identity));
+    if is_placeholder { lock_shared(path, file) } else { Ok(None) }
+}
+
+/// Takes the shared lock, and looks that the file is still the one of that name.
+fn lock_shared(path: &Path, file: File) -> nix::Result<Option<Held>> {
+    match file.try_lock_shared() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Ok(None),
+        Err(TryLockError::Error(error)) => return Err(errno(&error)),
+    }
+    let found = metadata(&file)?;
+    let held =
+        Held { path: path.to_owned(), file, directory: found.is_dir(), identity: Identity::of(&found) };
+    Ok(is_in_place(&held).then_some(held))
+}
+
+/// Removes it under an exclusive lock. False if somebody else has a lock.
+fn try_remove(held: &Held) -> bool {
+    if let Err(TryLockError::WouldBlock) = held.file.try_lock() {
+        return false;
+    }
+    let empty = held.directory || metadata(&held.file).is_ok_and(|found| found.len() == 0);
+    if empty && is_in_place(held) {
+        let flag = if held.directory { UnlinkatFlags::RemoveDir } else { UnlinkatFlags::NoRemoveDir };
+        // A folder that is in use by now stays.
+        let _ = split(&held.path)
+            .and_then(|(parent, name)| with_permission(&parent, || unlinkat(&parent, name, flag)));
+    }
+    true
+}
+
+fn is_in_place(held: &Held) -> bool {
+    split(&held.path).is_ok_and(|(parent, name)| {
+        fstatat(&parent, name, AtFlags::AT_SYMLINK_NOFOLLOW).is_ok_and(|named| {
+            metadata(&held.file).is_ok_and(|open| named.st_dev == open.dev() && named.st_ino == open.ino())
+        })
+    })
+}
+
+/// Runs `action` in a folder; where that is refused, and the folder is the user's own, with the permission
+/// lent for that moment: the command could give it to itself too.
+fn with_permission<T>(folder: &OwnedFd, action: impl Fn() -> nix::Result<T>) -> nix::Result<T> {
+    let refused = match action() {
+        Err(Errno::EACCES) => Errno::EACCES,
+        result => return result,
+    };
+    let path = format!("/proc/self/fd/{}", folder.as_raw_fd());
+    let Ok(found) = std::fs::metadata(&path) else { return Err(refused) };
+    let allow = |mode| std::fs::set_permissions(&path, Permissions::from_mode(mode));
+    let mode = found.mode() & 0o7777;
+    if found.uid() != geteuid().as_raw() || allow(mode | 0o700).is_err() {
+        return Err(refused);
+    }
+    let result = action();
+    let _ = allow(mode);
+    result
+}
+
+/// The folder, opened without following any link, and the name in it.
+fn split(path: &Path) -> nix::Result<(OwnedFd, &Path)> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Err(Errno::EINVAL) };
+    let root = open("/", OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())?;
+    Ok((open_below(root, parent)?, Path::new(name)))
+}
+
+fn open_existing(path: &Path) -> nix::Result<File> {
+    let (parent, name) = split(path)?;
+    let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+    openat(parent, name, flags, Mode::empty()).map(File::from)
+}
+
+fn metadata(file: &File) -> nix::Result<Metadata> {
+    file.metadata().map_err(|error| errno(&error))
+}
+
+fn errno(error: &io::Error) -> Errno {
+    error.raw_os_error().map_or(Errno::EIO, Errno::from_raw)
+}

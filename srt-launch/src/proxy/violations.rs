@@ -1,0 +1,106 @@
+//! The report at the end: what the proxy refused while the command ran.
+
+use std::collections::{BTreeMap, HashSet};
+
+use srt_shared::event::{Event, EventKind, clean_reason};
+
+/// `ignoreViolations`, as far as it concerns one command.
+#[derive(Debug, Clone, Default)]
+pub struct Ignored {
+    texts: Vec<String>,
+}
+
+impl Ignored {
+    /// The texts listed for `*`, and for every key that occurs in the command.
+    pub fn of_command(settings: &BTreeMap<String, Vec<String>>, command: &str) -> Self {
+        let applies = |key: &String| key == "*" || command.contains(key.as_str());
+        let texts = settings.iter().filter(|(key, _)| applies(key)).flat_map(|(_, texts)| texts.clone());
+        Self { texts: texts.collect() }
+    }
+
+    fn covers(&self, line: &str) -> bool {
+        self.texts.iter().any(|text| !text.is_empty() && line.contains(text.as_str()))
+    }
+}
+
+/// The text for people and models; `None` when there is nothing to say. Each refusal is told once, however often a
+/// program has tried.
+pub fn report(events: &[Event], ignored: &Ignored, proxy_gone: bool) -> Option<String> {
+    let mut seen = HashSet::new();
+    let mut lines: Vec<String> = events
+        .iter()
+        .filter(|event| event.event == EventKind::Refused)
+        .map(line)
+        .filter(|line| !ignored.covers(line) && seen.insert(line.clone()))
+        .collect();
+    if proxy_gone {
+        lines.push("deny network-outbound * (the proxy ended before the command did)".to_owned());
+    }
+    if lines.is_empty() {
+        return None;
+    }
+    Some(format!("<sandbox_violations>\n{}\n</sandbox_violations>", lines.join("\n")))
+}
+
+fn line(event: &Event) -> String {
+    let host = match event.host.as_str() {
+        "" => "?".to_owned(),
+        v6 if v6.contains(':') => format!("[{v6}]"),
+        host => host.to_owned(),
+    };
+    let reason = clean_reason(event.reason.as_deref().unwrap_or_default(), "denied");
+    format!("deny network-outbound {host}:{} ({reason})", event.port)
+}
+
+#[cfg(test)]
+mod tests {
+    use srt_shared::event::{IngressKind, Timestamp};
+
+    use super::*;
+
+    fn refused(host: &str, reason: &str) -> Event {
+        Event {
+            time: Timestamp::now(),
+            event: EventKind::Refused,
+            session: None,
+            ingress: IngressKind::Connect,
+            host: host.to_owned(),
+            port: 443,
+            method: None,
+            path: None,
+            code: None,
+            status: Some(403),
+            rule: None,
+            reason: Some(reason.to_owned()),
+            bytes_in: 0,
+            bytes_out: 0,
+            ms: 0.1,
+        }
+    }
+
+    #[test]
+    fn each_refusal_is_told_once_and_cleaned() {
+        let events =
+            [refused("a.test", "no <b>\nway"), refused("a.test", "no <b>\nway"), refused("::1", "x")];
+        assert_eq!(
+            report(&events, &Ignored::default(), false).unwrap(),
+            "<sandbox_violations>\ndeny network-outbound a.test:443 (no b way)\n\
+             deny network-outbound [::1]:443 (x)\n</sandbox_violations>"
+        );
+        assert_eq!(report(&[], &Ignored::default(), false), None);
+        assert!(report(&[], &Ignored::default(), true).unwrap().contains("the proxy ended"));
+    }
+
+    #[test]
+    fn ignored_ones_are_left_out_for_their_commands_only() {
+        let settings = BTreeMap::from([
+            ("npm".to_owned(), vec!["telemetry.test".to_owned()]),
+            ("*".to_owned(), vec!["everywhere.test".to_owned()]),
+        ]);
+        let events = [refused("telemetry.test", "x"), refused("everywhere.test", "x")];
+        let report_of = |command| report(&events, &Ignored::of_command(&settings, command), false);
+        assert_eq!(report_of("npm test"), None);
+        assert!(report_of("cargo test").unwrap().contains("telemetry.test"));
+        assert!(!report_of("cargo test").unwrap().contains("everywhere.test"));
+    }
+}
