@@ -6,4 +6,5 @@
 pub mod binary;
 pub mod program;
 pub mod proxy;
+pub mod sandbox_run;
 mod sys;
