@@ -104,17 +104,27 @@ async fn run_async(config: Config) -> Result<(), StartError> {
     let leaves = tokio::task::spawn_blocking(move || load_ca(ca));
     let settings = config.settings.map(read_settings).transpose()?;
 
+    let told_to_stop = told_to_stop(lifeline);
+    tokio::pin!(told_to_stop);
     let (decider, ended) = match decider {
         None => (None, None),
-        Some((input, output)) => match decider::connect(input, output, config.decider_timeout).await {
-            Ok((link, hello, ended)) => (Some(Decider { link, hello }), Some(ended)),
-            Err(e) => {
-                if let Some(listener) = listener.take() {
-                    refuse_waiting(listener).await?;
+        Some((input, output)) => {
+            let connected = tokio::select! {
+                // First, so that a signal is taken from now on: a decider may not say hello for a long time.
+                biased;
+                why = &mut told_to_stop => return why.map(|why| debug!("{why}")).map_err(StartError::from),
+                connected = decider::connect(input, output, config.decider_timeout) => connected,
+            };
+            match connected {
+                Ok((link, hello, ended)) => (Some(Decider { link, hello }), Some(ended)),
+                Err(e) => {
+                    if let Some(listener) = listener.take() {
+                        refuse_waiting(listener).await?;
+                    }
+                    return Err(e.into());
                 }
-                return Err(e.into());
             }
-        },
+        }
     };
     let leaves = leaves.await.map_err(|e| io::Error::other(e.to_string()))??;
     let link = decider.as_ref().map(|decider| decider.link.clone());
@@ -129,12 +139,11 @@ async fn run_async(config: Config) -> Result<(), StartError> {
     let mut outcome = Ok("");
     let stop = async {
         outcome = tokio::select! {
-            () = end_of(lifeline) => Ok("the lifeline has ended"),
+            why = &mut told_to_stop => why.map_err(StartError::from),
             () = ended_link(ended) => Ok("the decider is gone"),
             // Without a listener of our own there is nothing left to do once the last sandbox is gone.
             () = finished(attached, alone) => Ok("the last attached sandbox is gone"),
             failed = failed_control(control, &common.governor, settings.as_ref()) => Err(failed.into()),
-            signal = stop_signal() => signal.map_err(StartError::from),
         };
         // From here on nobody gets a verdict, and what waits for one is refused.
         if let Some(link) = link {
@@ -212,12 +221,13 @@ fn listen(address: std::net::SocketAddr) -> Result<Listener, StartError> {
     Ok(Listener::Tcp(listener))
 }
 
-async fn stop_signal() -> io::Result<&'static str> {
+async fn told_to_stop(lifeline: Option<FdStream>) -> io::Result<&'static str> {
     let mut term = signal(SignalKind::terminate())?;
     let mut int = signal(SignalKind::interrupt())?;
     Ok(tokio::select! {
         _ = term.recv() => "SIGTERM",
         _ = int.recv() => "SIGINT",
+        () = end_of(lifeline) => "the lifeline has ended",
     })
 }
 
