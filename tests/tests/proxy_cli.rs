@@ -1,4 +1,6 @@
 //! The command line of `srt-proxy`: its help, what stops it, and with which status.
+// A panic here is a test that failed.
+#![allow(clippy::unwrap_used)]
 
 use std::fs::File;
 use std::io::{ErrorKind, PipeWriter, Read, Write, pipe};
@@ -163,7 +165,8 @@ struct Host {
 
 #[test]
 fn whatever_stops_it_after_the_hello_ends_with_0() {
-    let stops: [(&str, fn(&mut Host)); 6] = [
+    type Stop = fn(&mut Host);
+    let stops: [(&str, Stop); 6] = [
         ("SIGTERM", |host| host.proxy.signal(Signal::SIGTERM)),
         ("SIGINT", |host| host.proxy.signal(Signal::SIGINT)),
         ("the end of the lifeline", |host| host.lifeline = None),

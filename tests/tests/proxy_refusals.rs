@@ -1,4 +1,6 @@
 //! Each refusal, as a client sees it and as an event tells it; and what neither may tell.
+// A panic here is a test that failed.
+#![allow(clippy::unwrap_used)]
 
 use std::io;
 use std::net::TcpListener;
