@@ -1,6 +1,7 @@
 //! The sandbox launcher: computes a plan from the settings and the file system, then applies it.
 #![deny(unsafe_code)]
 
+pub mod bpf;
 pub mod plan;
 pub mod proxy;
 pub mod trust;

@@ -1,202 +1,85 @@
 //! The plan: what the sandbox will be, as plain data. Computed from settings and the file system on the
 //! host side, printed by `--explain`, looked at by most tests, and only then applied.
+//!
+//! 1. [`readings`]: what each entry of a path list means, as a path and as a pattern.
+//! 2. [`host`]: where a path really leads; [`walk`]: what patterns match and where [`protected`] names are.
+//! 3. [`compile`] with [`reads`] and [`writes`]: all that is said about each path, the [`rules`].
+//! 4. [`mounts`]: the fewest mounts that make it so.
+//! 5. [`env`]: the command's environment.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::os::fd::RawFd;
-use std::path::PathBuf;
+mod compile;
+mod host;
+mod isolation;
+mod model;
+mod mount_table;
+mod mounts;
+mod protected;
+mod readings;
+mod reads;
+mod rules;
+mod seccomp;
+mod temp_dir;
+#[cfg(test)]
+mod tests;
+mod walk;
+mod writes;
 
-/// Everything the apply step needs; owned, no borrowed paths.
-///
-/// The apply step works in this order: placeholders on the host, the clone of the host's tree (read-only
-/// unless [`Root::writable`]), the sandbox's own `/proc` and `/dev`, then [`Plan::mounts`] one after the other.
-/// A mount whose target is missing in the sandbox's own `/proc` or `/dev` is left out; any other failure ends
-/// the run before the command starts.
-#[derive(Debug, Clone)]
-pub struct Plan {
-    /// How the clone of the host's tree is mounted.
-    pub root: Root,
-    /// Mounts over the clone of the host's tree, in the order they are made: first every [`MountKind::Pin`],
-    /// then the others, parents before children.
-    pub mounts: Vec<Mount>,
-    /// What has to be made on the host before the mounts, and removed from it afterwards.
-    pub placeholders: Vec<Placeholder>,
-    /// Files the launcher itself provides, in the read-only `/dev/srt` and bound over files of the host.
-    pub provided: Vec<Provided>,
-    /// The command's whole environment.
-    pub env: BTreeMap<OsString, OsString>,
-    /// System call rules.
-    pub seccomp: SeccompProfile,
-    /// How `/proc` is provided.
-    pub proc: ProcMode,
-    /// Where the network leads.
-    pub network: Network,
-    /// Working directory of the command.
-    pub cwd: PathBuf,
-    /// Descriptors above 2 that the command keeps.
-    pub pass_fds: Vec<RawFd>,
-    /// What was asked for and is not enforced, or not in the way a reader might expect. Errors with `--strict`.
-    pub warnings: Vec<String>,
-    /// What helps to understand the plan but is as documented; printed with `--debug` only.
-    pub notes: Vec<String>,
-}
+use std::path::{Path, PathBuf};
 
-/// The clone of the host's tree under all mounts.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Root {
-    /// Writable (`allowWrite: ["/"]`, `filesystem.disabled`) instead of read-only. Always `nosuid`.
-    pub writable: bool,
-    /// Why.
-    pub why: Reason,
-}
-
-/// One mount. `target` is a resolved path: no component but perhaps the last was a symbolic link when the
-/// plan was made, and the last one is never followed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mount {
-    /// What is mounted.
-    pub kind: MountKind,
-    /// Where.
-    pub target: PathBuf,
-    /// Which entry of the settings, or which rule of ours, is the reason.
-    pub why: Reason,
-}
-
-/// What one mount does to its target.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum MountKind {
-    /// Keeps the target's name where it is: a name that carries a mount in the namespace can be neither renamed
-    /// nor removed. A directory is bound on itself (itself alone, not what is mounted below it); on a symbolic
-    /// link, dangling or not, goes any non-directory. A later mount of an ancestor always buries the pin, so that
-    /// no lookup ever crosses it and renames below it stay within one mount.
-    Pin,
-    /// The host's own file or directory with everything mounted below it, writable.
-    Writable,
-    /// The host's own file or directory with everything mounted below it, read-only.
-    ReadOnly,
-    /// An empty writable tmpfs over a read-denied directory.
-    EmptyDir,
-    /// An empty read-only file over a read-denied file, fifo, socket, device or symbolic link.
-    EmptyFile,
-    /// The host's own file or directory shown again below an `EmptyDir`, with everything mounted below it;
-    /// missing parents and the mount point itself are made in the tmpfs.
-    /// `source` differs from the target where the entry was a symbolic link.
-    Reopen {
-        /// The path on the host, resolved.
-        source: PathBuf,
-        /// Whether it is writable there.
-        writable: bool,
-    },
-}
-
-/// Why a mount, a variable or a refusal is in the plan.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reason {
-    /// An entry of the settings: JSON path of the list, and the entry as configured.
-    Setting {
-        /// e.g. `filesystem.denyRead`
-        key: &'static str,
-        /// The entry as written.
-        entry: String,
-    },
-    /// A rule of the sandbox itself, in words.
-    Rule(&'static str),
-}
-
-/// A path that is made on the host when it is absent and exists only while commands run. Its mount is in
-/// [`Plan::mounts`]. Where the host refuses to make it (`EACCES`, `EPERM`, `EROFS`), the command could not make
-/// it either: the apply step then leaves out the placeholder and its mount.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Placeholder {
-    /// The absent path; its parent exists, or is the placeholder before it.
-    pub path: PathBuf,
-    /// An empty directory instead of an empty file.
-    pub directory: bool,
-    /// Permission bits, whatever the umask.
-    pub mode: u32,
-}
-
-/// A file of ours inside the sandbox.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Provided {
-    /// Name below `/dev/srt/`, perhaps with a folder.
-    pub name: String,
-    /// Its bytes.
-    pub contents: Vec<u8>,
-    /// Existing files of the host over which it is bound as well (resolved paths).
-    pub bind_over: Vec<PathBuf>,
-}
-
-/// Which protections of the seccomp filter apply.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SeccompProfile {
-    /// `network.allowAllUnixSockets`
-    pub allow_unix_sockets: bool,
-    /// `allowNestedUserNamespaces`
-    pub allow_user_namespaces: bool,
-    /// Refuse `TIOCSTI` and `TIOCLINUX` (always, unless a test takes it out).
-    pub refuse_terminal_injection: bool,
-}
-
-/// How `/proc` comes to be inside.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ProcMode {
-    /// A fresh one for the new pid namespace.
-    Fresh,
-    /// As `Fresh`; where the kernel refuses it, the outer one read-only (`enableWeakerNestedSandbox`).
-    FreshOrOuterReadOnly,
-}
-
-/// Where the network leads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Network {
-    /// A namespace with nothing but its own loopback.
-    None,
-    /// 127.0.0.1:3128 inside leads to a proxy.
-    Proxy,
-}
-
-/// What the plan is computed from, besides the file system.
-#[derive(Debug, Clone)]
-pub struct Inputs {
-    /// The settings, already validated.
-    pub settings: srt_shared::settings::Settings,
-    /// The file they came from; a command that can rewrite it weakens the next run.
-    pub settings_file: Option<PathBuf>,
-    /// What `~` means: `HOME`, else the home of the password database. Absolute.
-    pub home: PathBuf,
-    /// Working directory of the command, absolute; relative entries start there.
-    pub cwd: PathBuf,
-    /// Effective user of the launcher.
-    pub uid: u32,
-    /// The environment the launcher was given.
-    pub env: BTreeMap<OsString, OsString>,
-    /// `--setenv`, `--unsetenv` in order; the last word for a name counts.
-    pub env_edits: Vec<(OsString, Option<OsString>)>,
-    /// Where the network leads.
-    pub network: Network,
-    /// `--pass-fd`.
-    pub pass_fds: Vec<RawFd>,
-    /// Files and folders of ours on the host that no command may see (the manifests of placeholders).
-    pub own_state: Vec<PathBuf>,
-}
+use compile::{Scene, compile};
+use host::{Found, Host, Kind};
+pub use isolation::Isolation;
+pub use model::{Inputs, Mount, MountKind, Network, Placeholder, Plan, ProcMode, Provided, Reason, Root};
+use readings::Bases;
+pub use seccomp::{SeccompProfile, SeccompRule};
+use thiserror::Error;
 
 impl Plan {
     /// Computes the plan. Reads the file system and changes nothing.
+    ///
+    /// # Errors
+    /// [`PlanError`], when there is nothing to start from.
     pub fn compute(inputs: &Inputs) -> Result<Self, PlanError> {
-        Err(PlanError::Directory { what: "working directory", path: inputs.cwd.clone() })
+        let host = Host::new(inputs.uid, inputs.foreign_placeholders.iter().map(|ghost| ghost.path.clone()));
+        let Found::There(cwd, Kind::Directory) = host.follow(&inputs.cwd).found else {
+            return Err(PlanError::WorkingDirectory(inputs.cwd.clone()));
+        };
+        let home = host.follow(&inputs.home).there().map_or_else(|| inputs.home.clone(), Path::to_path_buf);
+        let bases = Bases { home: &home, cwd: &cwd };
+        let compiled = compile(Scene { inputs, host: &host, bases });
+        let settings = &inputs.settings;
+        Ok(Self {
+            root: mounts::root(&compiled.rules),
+            mounts: mounts::mounts(&compiled.rules),
+            placeholders: compiled.placeholders.into_iter().collect(),
+            provided: Vec::new(),
+            env: inputs.env.clone(),
+            seccomp: SeccompProfile::new(
+                settings.network.allow_all_unix_sockets,
+                settings.allow_nested_user_namespaces,
+            ),
+            isolation: Isolation {
+                user_namespace_limit: !settings.allow_nested_user_namespaces,
+                ..Isolation::default()
+            },
+            proc: if settings.enable_weaker_nested_sandbox {
+                ProcMode::FreshOrOuterReadOnly
+            } else {
+                ProcMode::Fresh
+            },
+            network: inputs.network,
+            cwd,
+            pass_fds: inputs.pass_fds.clone(),
+            warnings: compiled.warnings.into_iter().collect(),
+            notes: compiled.notes.into_iter().collect(),
+        })
     }
 }
 
 /// Why no plan could be made.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Error)]
 pub enum PlanError {
-    /// A directory everything else starts from cannot be resolved.
-    #[error("{what} {path:?} is not a directory that can be entered")]
-    Directory {
-        /// Which one.
-        what: &'static str,
-        /// Its path.
-        path: PathBuf,
-    },
+    /// The command would start in it.
+    #[error("the working directory {0:?} is not a directory that can be entered")]
+    WorkingDirectory(PathBuf),
 }

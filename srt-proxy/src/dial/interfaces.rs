@@ -4,7 +4,7 @@ use std::{io, net::IpAddr};
 
 use nix::{ifaddrs::getifaddrs, sys::socket::SockaddrStorage};
 
-/// Lists them anew: about 20 µs for a handful of interfaces, and an address added a moment ago counts.
+/// Lists them anew: about 35 µs for a handful of interfaces, and an address added a moment ago counts.
 pub(super) fn list() -> io::Result<Vec<IpAddr>> {
     Ok(getifaddrs()?.filter_map(|interface| ip(&interface.address?)).collect())
 }

@@ -128,31 +128,39 @@ mod tests {
 
     #[test]
     fn with_a_decider_both_must_allow_and_either_denies() {
-        let hello = lists(&["*.test", "only-hello.example"], &["no.test"]);
+        let hello = lists(&["*.test.example", "only-hello.example"], &["no.test.example"]);
         let rules = HostRules::from_settings(
             settings(
-                &["a.test", "no.test", "only-settings.example"],
-                &["*.bad.test"],
-                &["s.test", "s.example"],
+                &["a.test.example", "no.test.example", "only-settings.example"],
+                &["*.bad.test.example"],
+                &["s.test.example", "s.example"],
             ),
             Some(hello),
         );
-        assert_eq!(verdict(&rules, "a.test"), Ok(()));
-        assert_eq!(verdict(&rules, "s.test"), Ok(()));
-        for refused in
-            ["no.test", "x.bad.test", "b.test", "only-settings.example", "only-hello.example", "s.example"]
-        {
+        assert_eq!(verdict(&rules, "a.test.example"), Ok(()));
+        assert_eq!(verdict(&rules, "s.test.example"), Ok(()));
+        for refused in [
+            "no.test.example",
+            "x.bad.test.example",
+            "b.test.example",
+            "only-settings.example",
+            "only-hello.example",
+            "s.example",
+        ] {
             assert!(verdict(&rules, refused).is_err(), "{refused}");
         }
     }
 
     #[test]
     fn underscores_are_a_decider_alones_bad_request() {
-        let hello = HostRules::from_hello(lists(&["*.test"], &[]));
-        let host = Host::from_authority("a_b.test").unwrap();
+        let hello = HostRules::from_hello(lists(&["*.test.example"], &[]));
+        let host = Host::from_authority("a_b.test.example").unwrap();
         assert!(matches!(hello.check(&host, 443), Err(Refusal::BadRequest(_))));
         assert_eq!(
-            verdict(&HostRules::from_settings(settings(&["*.test"], &[], &[]), None), "a_b.test"),
+            verdict(
+                &HostRules::from_settings(settings(&["*.test.example"], &[], &[]), None),
+                "a_b.test.example"
+            ),
             Ok(())
         );
     }

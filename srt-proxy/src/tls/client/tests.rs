@@ -217,3 +217,32 @@ fn a_private_key_beside_the_certificate_is_ignored() {
     let path = pki.write("both.pem", pki.ca_text("ca"));
     UpstreamTls::load(&[path]).unwrap();
 }
+
+/// Run by the next test in a process of its own, since the environment belongs to all threads.
+#[tokio::test]
+#[ignore = "run by the_environment_names_the_roots"]
+async fn report_loaded_roots() {
+    let outcome = UpstreamTls::load(&[]).unwrap().loaded().await;
+    println!("outcome: {}", outcome.map_or_else(|error| error.to_string(), |()| "loaded".to_owned()));
+}
+
+#[test]
+fn the_environment_names_the_roots() {
+    let pki = Pki::new();
+    pki.make_ca("ca", "P-256", "/CN=Test CA", &[KEY_USAGE]);
+    pki.write("empty.pem", "");
+    for (file, expected) in [
+        ("ca.pem", "outcome: loaded"),
+        ("empty.pem", "outcome: no trusted CA certificates on this host"),
+        ("absent.pem", "outcome: no trusted CA certificates on this host ("),
+    ] {
+        let output = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--ignored", "--nocapture", "--exact", "tls::client::tests::report_loaded_roots"])
+            .env("SSL_CERT_FILE", pki.path(file))
+            .env_remove("SSL_CERT_DIR")
+            .output()
+            .unwrap();
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        assert!(stdout.contains(expected), "{file}: {stdout}");
+    }
+}

@@ -1,0 +1,174 @@
+//! The `/dev` of the sandbox: a few devices, terminals and memory of its own, and `/dev/srt` with what the
+//! launcher provides.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::sys::stat::{Mode, fstat, mkdirat, umask};
+use nix::unistd::{isatty, symlinkat};
+
+use super::failure::{During, Failure, Step};
+use super::mounts::{INERT, Tree, attach, make_file, open_below};
+use crate::plan::{Isolation, Provided};
+use crate::sys;
+
+/// Devices of the host that are the same for everybody.
+const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
+
+const LINKS: [(&str, &str); 5] = [
+    ("fd", "/proc/self/fd"),
+    ("stdin", "/proc/self/fd/0"),
+    ("stdout", "/proc/self/fd/1"),
+    ("stderr", "/proc/self/fd/2"),
+    ("ptmx", "pts/ptmx"),
+];
+
+/// Where a terminal shows up that its processes got from outside: `ttyname` looks there.
+const CONSOLE: &str = "console";
+
+const EMPTY_FILE: &str = "srt/empty";
+const EMPTY_DIR: &str = "srt/empty.d";
+
+/// The finished `/dev`.
+pub struct Dev {
+    tmpfs: OwnedFd,
+    /// A file without contents, to lie over others; its mount is read-only and inert.
+    pub empty_file: OwnedFd,
+    /// A directory without entries, in the same way.
+    pub empty_dir: OwnedFd,
+}
+
+impl Dev {
+    /// Makes it and attaches it to the tree.
+    pub fn attach(tree: &Tree, provided: &[Provided], isolation: &Isolation) -> Result<Self, Failure> {
+        let tmpfs = sys::new_filesystem(c"tmpfs", &[(c"mode", c"0755")], INERT & !libc::MOUNT_ATTR_NODEV)
+            .during(Step::Dev, "fsmount(tmpfs)")?;
+        let terminal = caller_terminal();
+        // Modes below are meant as they are written.
+        let mask = umask(Mode::empty());
+        let filled = fill(&tmpfs, provided, terminal.is_some());
+        umask(mask);
+        filled?;
+
+        let target = tree.open_target(Path::new("/dev")).during(Step::Dev, "openat2(/dev)")?;
+        attach(&tmpfs, &target, Path::new("/dev"))?;
+        for name in DEVICES {
+            bind_device(tree, &tmpfs, &Path::new("/dev").join(name), name)?;
+        }
+        if let Some(terminal) = terminal {
+            bind_device(tree, &tmpfs, &terminal, CONSOLE)?;
+        }
+        let pts = sys::new_filesystem(
+            c"devpts",
+            &[(c"ptmxmode", c"0666"), (c"mode", c"0620")],
+            INERT & !libc::MOUNT_ATTR_NODEV,
+        )
+        .during(Step::Dev, "fsmount(devpts)")?;
+        attach_at(pts, &tmpfs, "pts")?;
+        let shm = sys::new_filesystem(
+            c"tmpfs",
+            &[(c"mode", c"1777")],
+            libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV,
+        )
+        .during(Step::Dev, "fsmount(tmpfs)")?;
+        attach_at(shm, &tmpfs, "shm")?;
+        // Nothing in it can be changed from now on; the devices are mounts of their own.
+        sys::set_mount_attributes(&tmpfs, libc::MOUNT_ATTR_RDONLY, false)
+            .during(Step::Dev, "mount_setattr")?;
+
+        let open = |path| open_below(&tmpfs, Path::new(path)).during_at(Step::Dev, "openat2", path);
+        let (empty_file, empty_dir) = (open(EMPTY_FILE)?, open(EMPTY_DIR)?);
+        if !isolation.private_dev {
+            let host = tree.open_host(Path::new("/dev")).during(Step::Dev, "openat2(/dev)")?;
+            let host = sys::clone_tree(host, true).during(Step::Dev, "open_tree(/dev)")?;
+            attach(host, &tmpfs, Path::new("/dev"))?;
+        }
+        Ok(Self { tmpfs, empty_file, empty_dir })
+    }
+
+    /// Binds what is provided over the host's own files. What the plan hides stays hidden.
+    pub fn bind_provided(&self, tree: &Tree, provided: &[Provided]) -> Result<(), Failure> {
+        for file in provided {
+            for path in &file.bind_over {
+                let target = match tree.open_target(path) {
+                    Err(Errno::ENOENT | Errno::ENOTDIR) => continue,
+                    result => result.during_at(Step::Mount, "openat2", path)?,
+                };
+                let source = open_below(&self.tmpfs, &in_srt(&file.name)).during_at(
+                    Step::Mount,
+                    "openat2",
+                    &file.name,
+                )?;
+                let mount =
+                    sys::clone_tree(source, false).during_at(Step::Mount, "open_tree", &file.name)?;
+                attach(mount, target, path)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Makes every entry; mount points as empty files.
+fn fill(tmpfs: &OwnedFd, provided: &[Provided], console: bool) -> Result<(), Failure> {
+    for name in DEVICES.into_iter().chain(console.then_some(CONSOLE)) {
+        make_file(tmpfs, name.as_ref(), 0o444).during_at(Step::Dev, "openat", name)?;
+    }
+    for (name, target) in LINKS {
+        symlinkat(target, tmpfs, name).during_at(Step::Dev, "symlinkat", name)?;
+    }
+    for name in ["pts", "shm", "srt", EMPTY_DIR] {
+        make_dir(tmpfs, Path::new(name))?;
+    }
+    make_file(tmpfs, EMPTY_FILE.as_ref(), 0o444).during_at(Step::Dev, "openat", EMPTY_FILE)?;
+    for file in provided {
+        let path = in_srt(&file.name);
+        for folder in path.parent().into_iter().flat_map(Path::ancestors).collect::<Vec<_>>().iter().rev() {
+            if !folder.as_os_str().is_empty() {
+                make_dir(tmpfs, folder)?;
+            }
+        }
+        let made = make_file(tmpfs, &path, 0o444).during_at(Step::Dev, "openat", &path)?;
+        File::from(made).write_all(&file.contents).during_at(Step::Dev, "write", &path)?;
+    }
+    Ok(())
+}
+
+fn in_srt(name: &str) -> PathBuf {
+    Path::new("srt").join(name)
+}
+
+fn make_dir(tmpfs: &OwnedFd, path: &Path) -> Result<(), Failure> {
+    match mkdirat(tmpfs, path, Mode::from_bits_truncate(0o755)) {
+        Err(Errno::EEXIST) => Ok(()),
+        result => result.during_at(Step::Dev, "mkdirat", path),
+    }
+}
+
+fn bind_device(tree: &Tree, tmpfs: &OwnedFd, source: &Path, name: &str) -> Result<(), Failure> {
+    let device = tree.open_host(source).during_at(Step::Dev, "openat2", source)?;
+    let device = sys::clone_tree(device, false).during_at(Step::Dev, "open_tree", source)?;
+    // Opening a device for writing is no write to its file system: read-only means its mode and its times.
+    sys::set_mount_attributes(
+        &device,
+        libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC | libc::MOUNT_ATTR_RDONLY,
+        false,
+    )
+    .during_at(Step::Dev, "mount_setattr", source)?;
+    attach_at(device, tmpfs, name)
+}
+
+fn attach_at(mount: impl AsFd, tmpfs: &OwnedFd, name: &str) -> Result<(), Failure> {
+    let target = open_below(tmpfs, Path::new(name)).during_at(Step::Dev, "openat2", name)?;
+    sys::attach_mount(mount, target).during_at(Step::Dev, "move_mount", name)
+}
+
+/// The host's path of the terminal on one of the standard streams, where it has one.
+fn caller_terminal() -> Option<PathBuf> {
+    let stream = sys::STANDARD_STREAMS.into_iter().find(|stream| isatty(stream).unwrap_or(false))?;
+    let path = fs::read_link(format!("/proc/self/fd/{}", stream.as_raw_fd())).ok()?;
+    let same = nix::sys::stat::stat(&path).ok()?.st_rdev == fstat(stream).ok()?.st_rdev;
+    same.then_some(path)
+}

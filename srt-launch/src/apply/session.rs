@@ -1,0 +1,83 @@
+//! The process group of the command and the terminal it may share with the caller.
+//!
+//! The command always has a process group of its own: in the caller's, `kill(0, …)` would reach the other
+//! members, which live on the host. Where one of the standard streams is the controlling terminal, the command
+//! stays in the caller's session and its group becomes the terminal's foreground group, as an interactive
+//! shell does it for a job: so Ctrl-C, Ctrl-Z and changes of the window's size reach it. Otherwise it gets a
+//! session of its own, and no terminal can be its.
+
+use std::os::fd::BorrowedFd;
+
+use nix::errno::Errno;
+use nix::sys::signal::{SigSet, Signal, SigmaskHow, killpg, sigprocmask};
+use nix::unistd::{Pid, getpgrp, setpgid, setsid, tcgetpgrp, tcsetpgrp};
+
+use super::failure::{During, Failure, Step};
+use crate::sys;
+
+/// How the command stands to the caller's terminal.
+#[derive(Debug, Clone, Copy)]
+pub enum Session {
+    /// None is shared.
+    Own,
+    /// One is.
+    Terminal {
+        /// A standard stream that is it.
+        stream: BorrowedFd<'static>,
+        /// Whether the caller's process group had it to itself when the launcher started.
+        foreground: bool,
+    },
+}
+
+impl Session {
+    /// What the standard streams of this process say.
+    pub fn of_caller() -> Self {
+        // The call fails on anything but the controlling terminal.
+        let find = |stream| tcgetpgrp(stream).ok().map(|group| (stream, group));
+        match sys::STANDARD_STREAMS.into_iter().find_map(find) {
+            None => Self::Own,
+            Some((stream, group)) => Self::Terminal { stream, foreground: group == getpgrp() },
+        }
+    }
+
+    /// Moves the calling process, the command to be, into its group.
+    pub fn enter(self) -> Result<(), Failure> {
+        match self {
+            Self::Own => setsid().during(Step::Session, "setsid").map(drop),
+            Self::Terminal { foreground, .. } => {
+                let me = Pid::from_raw(0);
+                setpgid(me, me).during(Step::Session, "setpgid")?;
+                if foreground {
+                    self.give_terminal(nix::unistd::getpid());
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Makes `group` the terminal's foreground group. That it is refused is no failure of ours: the terminal
+    /// may be gone.
+    pub fn give_terminal(self, group: Pid) {
+        let Self::Terminal { stream, .. } = self else { return };
+        // From a background group the call would stop us.
+        let mask = SigSet::from(Signal::SIGTTOU);
+        let mut before = SigSet::empty();
+        let _ = sigprocmask(SigmaskHow::SIG_BLOCK, Some(&mask), Some(&mut before));
+        let _ = tcsetpgrp(stream, group);
+        let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&before), None);
+    }
+
+    /// Whether this process's group is the terminal's foreground group now.
+    pub fn in_foreground(self) -> bool {
+        matches!(self, Self::Terminal { stream, .. } if tcgetpgrp(stream) == Ok(getpgrp()))
+    }
+
+    /// Takes the terminal back from a sandbox that has ended, and from nobody else.
+    pub fn take_terminal_back(self) {
+        let Self::Terminal { stream, .. } = self else { return };
+        let Ok(group) = tcgetpgrp(stream) else { return };
+        if group != getpgrp() && killpg(group, None) == Err(Errno::ESRCH) {
+            self.give_terminal(getpgrp());
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Pid 1 of the sandbox: starts the command, reaps what is left to it, passes signals on, and ends everything
+//! when the command has ended or the launcher has died.
+//!
+//! It is under the same filter as the command and without capabilities, and it cannot be traced: it holds the
+//! launcher's memory and the pipe that keeps the sandbox alive.
+
+use std::os::fd::AsFd;
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sched::CloneFlags;
+use nix::sys::prctl;
+use nix::sys::signal::{SigSet, Signal, SigmaskHow, kill, killpg, sigprocmask};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{Pid, getpid};
+
+use crate::apply::{Command, During, Failure, Session, Step, close_all_but};
+use crate::channel::{Inside, Order, Report};
+use crate::exit;
+use crate::plan::Plan;
+use crate::sys;
+
+/// Runs the command and returns the exit status of the sandbox. `mask` is what the launcher was given.
+pub fn run(
+    plan: &Plan,
+    command: &Command,
+    session: Session,
+    mask: &SigSet,
+    channel: &Inside,
+) -> Result<i32, Failure> {
+    // Blocked signals wait unread, stop signals of the terminal included.
+    sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None).during(Step::Init, "sigprocmask")?;
+    let children = SignalFd::with_flags(&SigSet::from(Signal::SIGCHLD), SfdFlags::SFD_CLOEXEC)
+        .during(Step::Init, "signalfd")?;
+    if getpid() != FIRST {
+        // Only in a test without a pid namespace.
+        prctl::set_child_subreaper(true).during(Step::Init, "prctl(PR_SET_CHILD_SUBREAPER)")?;
+    }
+    // Nothing is started before the launcher says that whoever must know of this sandbox does.
+    if channel.receive() != Some(Order::Go) {
+        return Ok(exit::OWN_FAILURE);
+    }
+    let command = sys::clone_child(CloneFlags::empty(), || {
+        let failure = become_command(plan, command, session, mask);
+        channel.send(&Report::Failed(failure.clone()));
+        failure.exit_status()
+    })
+    .during(Step::Init, "clone")?
+    .pid;
+
+    let init = Init { command, own_group: plan.isolation.process_group, session, channel };
+    Ok(init.watch(&children))
+}
+
+const FIRST: Pid = Pid::from_raw(1);
+
+/// In the new process: the last steps, then the command. Returns only if one of them fails.
+fn become_command(plan: &Plan, command: &Command, session: Session, mask: &SigSet) -> Failure {
+    let steps = || {
+        if plan.isolation.process_group {
+            session.enter()?;
+        }
+        if plan.isolation.close_descriptors {
+            close_all_but(&plan.pass_fds)?;
+        }
+        // The standard library ignores it in every program; the command must not inherit that.
+        sys::restore_default(Signal::SIGPIPE).during(Step::Init, "signal")?;
+        sigprocmask(SigmaskHow::SIG_SETMASK, Some(mask), None).during(Step::Init, "sigprocmask")
+    };
+    match steps() {
+        Ok(()) => command.execute(),
+        Err(failure) => failure,
+    }
+}
+
+struct Init<'a> {
+    command: Pid,
+    own_group: bool,
+    session: Session,
+    channel: &'a Inside,
+}
+
+impl Init<'_> {
+    fn watch(&self, children: &SignalFd) -> i32 {
+        loop {
+            let mut fds = [
+                PollFd::new(children.as_fd(), PollFlags::POLLIN),
+                PollFd::new(self.channel.orders(), PollFlags::POLLIN),
+            ];
+            if poll(&mut fds, PollTimeout::NONE).is_err() {
+                continue;
+            }
+            let [ended, ordered] = fds.map(|fd| fd.any().unwrap_or(true));
+            if ended {
+                let _ = children.read_signal();
+                if let Some(status) = self.reap() {
+                    return end(self.command, status);
+                }
+            }
+            if ordered {
+                match self.channel.receive() {
+                    Some(order) => self.obey(order),
+                    // The launcher is dead.
+                    None => return end(self.command, exit::OWN_FAILURE),
+                }
+            }
+        }
+    }
+
+    /// Reaps whoever has ended; the exit status if the command is among them.
+    fn reap(&self) -> Option<i32> {
+        loop {
+            match waitpid(None, Some(WaitPidFlag::WNOHANG | WaitPidFlag::WUNTRACED)) {
+                Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD) => return None,
+                Ok(WaitStatus::Stopped(pid, signal)) if pid == self.command => {
+                    self.channel.send(&Report::Stopped(signal as i32));
+                }
+                Ok(status) if status.pid() == Some(self.command) => {
+                    if let Some(status) = exit::status(status) {
+                        return Some(status);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn obey(&self, order: Order) {
+        match order {
+            Order::Go => {}
+            Order::Signal(signal) => self.signal(signal),
+            Order::Resume { foreground } => {
+                if foreground {
+                    self.session.give_terminal(self.command);
+                }
+                self.signal(Signal::SIGCONT);
+            }
+        }
+    }
+
+    /// Requests to end go to the command's whole group, as they would from a terminal: a shell that waits for
+    /// a program runs its own trap only when that program has ended. Others are for the command alone.
+    fn signal(&self, signal: Signal) {
+        let alone = matches!(signal, Signal::SIGUSR1 | Signal::SIGUSR2);
+        // Until it has made its group, and after it has left it for another, there is only the process.
+        if alone || !self.own_group || killpg(self.command, signal).is_err() {
+            let _ = kill(self.command, signal);
+        }
+    }
+}
+
+/// Ends whatever is left and waits for it: a mount point on the host must not be freed while anybody inside is
+/// still there to take its place.
+fn end(command: Pid, status: i32) -> i32 {
+    if getpid() == FIRST {
+        let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);
+        while !matches!(waitpid(None, None), Err(Errno::ECHILD)) {}
+    } else {
+        let _ = killpg(command, Signal::SIGKILL);
+    }
+    status
+}

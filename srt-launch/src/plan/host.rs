@@ -1,0 +1,220 @@
+use std::{
+    collections::{HashSet, VecDeque},
+    ffi::{OsStr, OsString},
+    fs::{self, Metadata},
+    io::{self, ErrorKind},
+    os::unix::{ffi::OsStrExt, fs::MetadataExt},
+    path::{Component, Path, PathBuf},
+};
+
+use nix::{
+    errno::Errno,
+    fcntl::{AT_FDCWD, AtFlags},
+    unistd::{AccessFlags, faccessat},
+};
+
+/// The host's tree as the caller may look at it. Nothing here changes it.
+#[derive(Debug)]
+pub(super) struct Host {
+    uid: u32,
+    /// Placeholders of sandboxes that run now: there, and yet not there.
+    ghosts: HashSet<PathBuf>,
+}
+
+/// Where a path leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Lookup {
+    /// What is found at its end.
+    pub(super) found: Found,
+    /// Symbolic links that were followed on the way, each by its own resolved name.
+    pub(super) links: Vec<PathBuf>,
+}
+
+/// What is at the end of a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Found {
+    /// Something, at this path without links.
+    There(PathBuf, Kind),
+    /// Nothing; the deepest directory on the way, and the names missing in it.
+    Missing(PathBuf, PathBuf),
+    /// Nothing, and there can be nothing: a file lies above it.
+    BelowFile(PathBuf),
+    /// A step that cannot be looked at; the deepest directory above it that can.
+    Unknown(PathBuf),
+    /// Links that lead in a circle.
+    Circle,
+}
+
+/// What an entry of a directory is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A directory.
+    Directory,
+    /// A symbolic link, not followed.
+    Link,
+    /// A file, or a fifo, socket or device.
+    File,
+}
+
+/// Whether a command of this user could make a new name in a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Creation {
+    /// It could.
+    Possible,
+    /// It could after a `chmod`, which nothing keeps the owner from.
+    AfterChmod,
+    /// The directory refuses it.
+    Refused,
+}
+
+/// As the kernel has it (`MAXSYMLINKS`).
+const MAX_LINKS: usize = 40;
+/// The longest name of one component (`NAME_MAX`).
+const MAX_NAME: usize = 255;
+
+impl Host {
+    pub(super) fn new(uid: u32, ghosts: impl IntoIterator<Item = PathBuf>) -> Self {
+        Self { uid, ghosts: ghosts.into_iter().collect() }
+    }
+
+    pub(super) fn uid(&self) -> u32 {
+        self.uid
+    }
+
+    pub(super) fn is_ghost(&self, path: &Path) -> bool {
+        !self.ghosts.is_empty() && self.ghosts.contains(path)
+    }
+
+    /// Follows a path, its last component too.
+    pub(super) fn follow(&self, path: &Path) -> Lookup {
+        self.lookup(path, true)
+    }
+
+    /// Follows a path up to its last component.
+    pub(super) fn follow_parents(&self, path: &Path) -> Lookup {
+        self.lookup(path, false)
+    }
+
+    /// As `lstat`, but for placeholders.
+    pub(super) fn metadata(&self, path: &Path) -> io::Result<Metadata> {
+        if self.is_ghost(path) {
+            return Err(ErrorKind::NotFound.into());
+        }
+        fs::symlink_metadata(path)
+    }
+
+    /// Whether a name could be made in a directory, by the caller and by its command: inside, uid 0 has power
+    /// over its own files only, since no other user is mapped there.
+    pub(super) fn creation(&self, directory: &Path) -> Creation {
+        let access =
+            faccessat(AT_FDCWD, directory, AccessFlags::W_OK | AccessFlags::X_OK, AtFlags::AT_EACCESS);
+        let Ok(metadata) = fs::symlink_metadata(directory) else { return Creation::Refused };
+        let own = metadata.uid() == self.uid;
+        match access {
+            Ok(()) if self.uid != 0 || own => Creation::Possible,
+            Ok(()) => {
+                let by_group = metadata.gid() == 0 && metadata.mode() & 0o030 == 0o030;
+                if by_group || metadata.mode() & 0o003 == 0o003 {
+                    Creation::Possible
+                } else {
+                    Creation::Refused
+                }
+            }
+            Err(Errno::EROFS) => Creation::Refused,
+            Err(_) if own => Creation::AfterChmod,
+            Err(_) => Creation::Refused,
+        }
+    }
+
+    fn lookup(&self, path: &Path, follow_last: bool) -> Lookup {
+        let mut links = Vec::new();
+        let found = self.walk(path, follow_last, &mut links);
+        Lookup { found, links }
+    }
+
+    fn walk(&self, path: &Path, follow_last: bool, links: &mut Vec<PathBuf>) -> Found {
+        let mut here = PathBuf::from("/");
+        let mut pending: VecDeque<OsString> = names(path).map(OsStr::to_os_string).collect();
+        while let Some(name) = pending.pop_front() {
+            if name == ".." {
+                here.pop();
+                continue;
+            }
+            let next = here.join(&name);
+            let metadata = match self.metadata(&next) {
+                Ok(metadata) => metadata,
+                // A name longer than any file system takes cannot be hidden by an error.
+                Err(error) if error.kind() == ErrorKind::NotFound || name.len() > MAX_NAME => {
+                    return Found::Missing(here, std::iter::once(name).chain(pending).collect());
+                }
+                Err(_) => return Found::Unknown(here),
+            };
+            if metadata.is_symlink() && (follow_last || !pending.is_empty()) {
+                let Ok(target) = fs::read_link(&next) else { return Found::Unknown(here) };
+                links.push(next);
+                if links.len() > MAX_LINKS {
+                    return Found::Circle;
+                }
+                if target.is_absolute() {
+                    here = PathBuf::from("/");
+                }
+                for name in names(&target).collect::<Vec<_>>().into_iter().rev() {
+                    pending.push_front(name.to_os_string());
+                }
+            } else if metadata.is_dir() {
+                here = next;
+            } else if pending.is_empty() {
+                return Found::There(next, Kind::of(&metadata));
+            } else {
+                return Found::BelowFile(next);
+            }
+        }
+        Found::There(here, Kind::Directory)
+    }
+}
+
+impl Lookup {
+    /// The path without links, if something is there.
+    pub(super) fn there(&self) -> Option<&Path> {
+        match &self.found {
+            Found::There(path, _) => Some(path),
+            _ => None,
+        }
+    }
+}
+
+impl Kind {
+    pub(super) fn of(metadata: &Metadata) -> Self {
+        if metadata.is_dir() {
+            Self::Directory
+        } else if metadata.is_symlink() {
+            Self::Link
+        } else {
+            Self::File
+        }
+    }
+}
+
+/// Makes a path absolute against `base` and takes out `.`, `..` and repeated slashes by their text alone.
+pub(super) fn absolute(base: &Path, path: &Path) -> PathBuf {
+    let mut out = PathBuf::from("/");
+    for component in base.join(path).components() {
+        match component {
+            Component::Normal(name) => out.push(name),
+            Component::ParentDir => {
+                out.pop();
+            }
+            _ => {}
+        }
+    }
+    out
+}
+
+/// The names of a path; `..` counts as one, `.` and empty ones do not.
+fn names(path: &Path) -> impl Iterator<Item = &OsStr> {
+    path.as_os_str()
+        .as_bytes()
+        .split(|&b| b == b'/')
+        .filter(|name| !name.is_empty() && *name != b".")
+        .map(OsStr::from_bytes)
+}

@@ -1,0 +1,153 @@
+//! What is never writable, because programs outside the sandbox run or obey it: shell start files, editor and
+//! tool configuration, and what git executes.
+
+use std::{
+    ffi::OsStr,
+    fs,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    host::{Found, Host, Kind, absolute},
+    walk::Listing,
+};
+
+const FILES: [&str; 9] = [
+    ".bashrc",
+    ".bash_profile",
+    ".zshrc",
+    ".zprofile",
+    ".profile",
+    ".gitconfig",
+    ".gitmodules",
+    ".ripgreprc",
+    ".mcp.json",
+];
+const DIRECTORIES: [&str; 4] = [".vscode", ".idea", ".claude/commands", ".claude/agents"];
+/// What every git directory has.
+const GIT_DIRECTORY_MARKS: [&str; 3] = ["HEAD", "objects", "refs"];
+
+/// Submodules in submodules: more of them in one another than anybody has.
+const MAX_MODULE_DEPTH: usize = 16;
+
+/// Finds what is to be protected.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Protected<'a> {
+    pub(super) host: &'a Host,
+    /// `filesystem.allowGitConfig`
+    pub(super) allow_git_config: bool,
+}
+
+/// Whether a walk has to keep the name.
+pub(super) fn may_matter(name: &OsStr) -> bool {
+    name.to_str().is_some_and(|name| {
+        matches!(name, ".vscode" | ".idea" | ".claude" | ".git")
+            || FILES.contains(&name)
+            || GIT_DIRECTORY_MARKS.contains(&name)
+    })
+}
+
+impl Protected<'_> {
+    /// All protected names of a directory, whether they are there or not: of the working directory, the home
+    /// directory, and every writable root.
+    pub(super) fn of_anchor(self, directory: &Path) -> Vec<PathBuf> {
+        let mut paths: Vec<PathBuf> =
+            FILES.iter().chain(&DIRECTORIES).map(|name| directory.join(name)).collect();
+        // A repository can be made where there is none, so an absent `.git` stays absent.
+        self.add_git(&directory.join(".git"), &mut paths);
+        if GIT_DIRECTORY_MARKS.iter().all(|name| self.host.metadata(&directory.join(name)).is_ok()) {
+            self.add_git_directory(directory, 0, &mut paths);
+        }
+        paths
+    }
+
+    /// What is protected among the names a search has found.
+    pub(super) fn of_listing(self, listing: &Listing) -> Vec<PathBuf> {
+        let mut paths: Vec<PathBuf> =
+            FILES.iter().filter(|name| listing.has(name)).map(|name| listing.directory.join(name)).collect();
+        if !listing.directories {
+            return paths;
+        }
+        for name in DIRECTORIES {
+            let path = listing.directory.join(name);
+            let (outer, inner) = name.split_once('/').unwrap_or((name, ""));
+            if listing.has(outer) && (inner.is_empty() || self.host.metadata(&path).is_ok()) {
+                paths.push(path);
+            }
+        }
+        if listing.has(".git") {
+            self.add_git(&listing.directory.join(".git"), &mut paths);
+        }
+        if GIT_DIRECTORY_MARKS.iter().all(|name| listing.has(name)) {
+            self.add_git_directory(&listing.directory, 0, &mut paths);
+        }
+        paths
+    }
+
+    /// Whether a path has the name of something protected.
+    pub(super) fn is_protected_name(self, path: &Path) -> bool {
+        FILES.iter().chain(&DIRECTORIES).any(|name| path.ends_with(name))
+    }
+
+    /// A `.git`: the directory itself, or a file of a worktree or submodule that says where it is.
+    fn add_git(self, dot_git: &Path, paths: &mut Vec<PathBuf>) {
+        match self.host.follow(dot_git).found {
+            // By the name it has here: where that is a link, the link must stay as well.
+            Found::There(_, Kind::Directory) => self.add_git_directory(dot_git, 0, paths),
+            Found::There(file, _) => {
+                paths.push(dot_git.into());
+                if let Some(directory) = self.pointer(&file, b"gitdir:") {
+                    self.add_git_directory(&directory, 0, paths);
+                }
+            }
+            Found::Missing(..) | Found::BelowFile(_) | Found::Unknown(_) | Found::Circle => {}
+        }
+    }
+
+    /// Hooks and configuration of a git directory, of the one it shares them with, and of its submodules. Absent
+    /// ones count: what makes them is a way to run a program at the next `git status` outside.
+    fn add_git_directory(self, directory: &Path, depth: usize, paths: &mut Vec<PathBuf>) {
+        let common = self.pointer(&directory.join("commondir"), b"").unwrap_or_else(|| directory.into());
+        paths.push(common.join("hooks"));
+        if !self.allow_git_config {
+            paths.push(common.join("config"));
+            // Read only where `config` says so; it says so only where the file was made.
+            let worktree = directory.join("config.worktree");
+            if self.host.metadata(&worktree).is_ok() {
+                paths.push(worktree);
+            }
+        }
+        self.add_modules(&common.join("modules"), depth + 1, paths);
+    }
+
+    /// Git directories of submodules; the name of a submodule may have slashes.
+    fn add_modules(self, directory: &Path, depth: usize, paths: &mut Vec<PathBuf>) {
+        let Ok(entries) = fs::read_dir(directory) else { return };
+        if depth > MAX_MODULE_DEPTH {
+            return;
+        }
+        for entry in entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
+            let module = entry.path();
+            if self.host.metadata(&module.join("HEAD")).is_ok() {
+                self.add_git_directory(&module, depth, paths);
+            } else {
+                self.add_modules(&module, depth + 1, paths);
+            }
+        }
+    }
+
+    /// The directory that a small file of git names, relative to the file's own.
+    fn pointer(self, file: &Path, prefix: &[u8]) -> Option<PathBuf> {
+        /// Longer than any path and its prefix.
+        const MAX_POINTER: u64 = 8192;
+        let metadata = self.host.metadata(file).ok().filter(|metadata| metadata.is_file())?;
+        let text = fs::read(file).ok().filter(|_| metadata.len() <= MAX_POINTER)?;
+        let path = text.strip_prefix(prefix)?.trim_ascii();
+        let target = absolute(file.parent()?, Path::new(OsStr::from_bytes(path)));
+        match self.host.follow(&target).found {
+            Found::There(directory, Kind::Directory) => Some(directory),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! `denyRead` and `allowRead`.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    compile::{Compiled, Scene, is_own_tree, setting},
+    host::{Found, Kind, Lookup},
+    model::Reason,
+    readings::Effect,
+    rules::{Node, say},
+    walk::{Findings, Hit, PatternId, Search},
+};
+
+/// What the read lists said, until the walk has found what their patterns match.
+#[derive(Debug, Default)]
+pub(super) struct Reads {
+    denies: BTreeMap<PatternId, Sought>,
+    allows: BTreeMap<PatternId, Sought>,
+    allowed_paths: Vec<(PathBuf, Reason)>,
+    /// Directories denied by a pattern that goes on with `/**`: in them every entry is denied for itself.
+    denied_contents: BTreeMap<PathBuf, Reason>,
+}
+
+#[derive(Debug, Clone)]
+struct Sought {
+    why: Reason,
+    contents: bool,
+}
+
+/// An allowed path, judged before any allowed path is in the rules.
+enum Allowed {
+    /// Shown where it is.
+    Path(PathBuf, Kind),
+    /// A link at the first path whose name shows the second.
+    Link(PathBuf, PathBuf, Kind),
+}
+
+impl Reads {
+    /// Reads the entries: denied paths at once, patterns into the search, allowed paths for later.
+    pub(super) fn add_entries(&mut self, scene: Scene<'_>, search: &mut Search, out: &mut Compiled) {
+        let filesystem = &scene.inputs.settings.filesystem;
+        for entry in &filesystem.deny_read {
+            let why = setting("filesystem.denyRead", entry);
+            let readings = scene.readings(entry, Effect::Deny);
+            for path in &readings.paths {
+                out.deny_read(&scene.host.follow(path), path, scene.host, &why);
+            }
+            if readings.unanchored {
+                out.warnings.insert(unanchored(&why));
+            }
+            for anchored in readings.patterns {
+                if is_own_tree(&anchored.start) {
+                    out.notes.insert(format!("{why}: the sandbox has a /proc and a /dev of its own"));
+                    continue;
+                }
+                match scene.seek(search, &anchored, true) {
+                    Ok(id) => {
+                        self.denies.insert(id, Sought { why: why.clone(), contents: anchored.contents });
+                    }
+                    // What cannot be looked at may hold a match.
+                    Err(Lookup { found: Found::Unknown(above), .. }) => out.hide(&above, &why),
+                    Err(_) => {}
+                }
+            }
+        }
+        for entry in &filesystem.allow_read {
+            let why = setting("filesystem.allowRead", entry);
+            let readings = scene.readings(entry, Effect::Allow);
+            self.allowed_paths.extend(readings.paths.into_iter().map(|path| (path, why.clone())));
+            if readings.unanchored {
+                out.warnings.insert(unanchored(&why));
+            }
+            for anchored in readings.patterns {
+                if let Ok(id) = scene.seek(search, &anchored, false) {
+                    self.allows.insert(id, Sought { why: why.clone(), contents: anchored.contents });
+                }
+            }
+        }
+    }
+
+    /// Denies what the patterns match, and expands a denied `/`.
+    pub(super) fn add_found_denies(&mut self, scene: Scene<'_>, findings: &Findings, out: &mut Compiled) {
+        for hit in &findings.hits {
+            let Some(sought) = self.denies.get(&hit.pattern) else { continue };
+            if !sought.contents {
+                deny_hit(scene, &hit.path, hit.kind, &sought.why, out);
+            } else if let Some(directory) = full_directory(scene, hit) {
+                deny_hit(scene, &hit.path, hit.kind, &sought.why, out);
+                self.denied_contents
+                    .entry(directory)
+                    .and_modify(|why| *why = why.clone().min(sought.why.clone()))
+                    .or_insert_with(|| sought.why.clone());
+            }
+        }
+        for (id, directory) in &findings.unsearchable {
+            if let Some(sought) = self.denies.get(id) {
+                out.hide(directory, &sought.why);
+            }
+        }
+        self.expand_root(scene, out);
+    }
+
+    /// Allows paths and matches, and denies again what a `/**` denies beneath them.
+    pub(super) fn add_allows(&self, scene: Scene<'_>, findings: &Findings, out: &mut Compiled) {
+        let mut wanted: Vec<(&Path, &Reason)> =
+            self.allowed_paths.iter().map(|(path, why)| (path.as_path(), why)).collect();
+        let mut with_contents = BTreeSet::new();
+        for hit in &findings.hits {
+            let Some(sought) = self.allows.get(&hit.pattern) else { continue };
+            if sought.contents && hit.kind != Kind::Directory {
+                continue;
+            }
+            if sought.contents {
+                with_contents.insert(hit.path.clone());
+            }
+            wanted.push((&hit.path, &sought.why));
+        }
+        // All are judged by the denies alone, so that none depends on another.
+        let judged: Vec<(Option<Allowed>, &Reason)> =
+            wanted.into_iter().map(|(path, why)| (self.judge(scene, path, why, out), why)).collect();
+        for (allowed, why) in judged {
+            match allowed {
+                Some(Allowed::Path(path, kind)) => {
+                    let node = out.rules.node(&path);
+                    node.kind = Some(kind);
+                    say(&mut node.allow_read, why);
+                }
+                Some(Allowed::Link(link, source, kind)) => {
+                    let node = out.rules.node(&link);
+                    node.kind = Some(kind);
+                    if node.shown.as_ref().is_none_or(|(_, kept)| why < kept) {
+                        node.shown = Some((source, why.clone()));
+                    }
+                }
+                None => {}
+            }
+        }
+        self.deny_contents(scene, &with_contents, out);
+    }
+
+    /// What an allowed path may show. The name counts, not what it points at: a command that can plant a link at
+    /// an allowed name must not choose what is shown.
+    fn judge(&self, scene: Scene<'_>, path: &Path, why: &Reason, out: &mut Compiled) -> Option<Allowed> {
+        let lookup = scene.host.follow_parents(path);
+        let Found::There(place, kind) = lookup.found else {
+            out.notes.insert(format!("{why}: nothing is there, so nothing is shown"));
+            return None;
+        };
+        let trusted = |link: &PathBuf| {
+            let access = out.rules.access(link);
+            access.readable && !access.writable() || self.agrees_on(&place, link, out)
+        };
+        if !lookup.links.iter().all(trusted) {
+            out.notes.insert(format!(
+                "{why}: leads through a link to {place:?}, which another entry denies; not shown"
+            ));
+            return None;
+        }
+        if kind != Kind::Link {
+            return Some(Allowed::Path(place, kind));
+        }
+        let (hidden, _) = out.rules.nearest(place.parent()?, is_read_denied)?;
+        if out.rules.access(place.parent()?).readable {
+            return None;
+        }
+        match scene.host.follow(&place).found {
+            Found::There(source, kind)
+                if source.starts_with(hidden)
+                    && source != hidden
+                    && self.agrees_on(&source, &place, out)
+                    && out.rules.nodes_within(&source).all(|(_, node)| !is_read_denied(node)) =>
+            {
+                Some(Allowed::Link(place, source, kind))
+            }
+            _ => {
+                out.notes.insert(format!(
+                    "{why}: a link to what another entry denies, or out of the folder; not shown"
+                ));
+                None
+            }
+        }
+    }
+
+    /// Whether every deny that covers `target` covers `link` as well, so that the link is no way round one.
+    fn agrees_on(&self, target: &Path, link: &Path, out: &Compiled) -> bool {
+        target.ancestors().all(|above| {
+            let denied = out.rules.get(above).is_some_and(is_read_denied);
+            (!denied || link.starts_with(above)) && !self.denied_contents.contains_key(above)
+        })
+    }
+
+    /// Denies what lies directly in `/` where that is denied as a whole, but for the trees of the kernel. A link
+    /// there needs nothing: what it leads to is denied where it is.
+    fn expand_root(&self, scene: Scene<'_>, out: &mut Compiled) {
+        let root = out.rules.node(Path::new("/"));
+        let Some(why) = root.deny_read.take() else { return };
+        let names_root = |path: &Path| path == Path::new("/");
+        if root.allow_write.is_some() || self.allowed_paths.iter().any(|(path, _)| names_root(path)) {
+            return;
+        }
+        for entry in fs::read_dir("/").into_iter().flatten().flatten() {
+            let path = entry.path();
+            let Ok(metadata) = scene.host.metadata(&path) else { continue };
+            if !metadata.is_symlink() && !["/proc", "/dev", "/sys"].iter().any(|tree| path == Path::new(tree))
+            {
+                let node = out.rules.node(&path);
+                node.kind = Some(Kind::of(&metadata));
+                say(&mut node.deny_read, &why);
+            }
+        }
+    }
+
+    fn deny_contents(&self, scene: Scene<'_>, allowed: &BTreeSet<PathBuf>, out: &mut Compiled) {
+        let mut denied = Vec::new();
+        for (directory, why) in &self.denied_contents {
+            for (path, node) in out.rules.nodes_within(directory) {
+                let opened = node.allow_read.is_some() || node.allow_write.is_some();
+                if !opened || allowed.iter().any(|allowed| path.starts_with(allowed)) {
+                    continue;
+                }
+                for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+                    if let Ok(metadata) = scene.host.metadata(&entry.path()) {
+                        denied.push((entry.path(), Kind::of(&metadata), why));
+                    }
+                }
+            }
+        }
+        for (path, kind, why) in denied {
+            deny_hit(scene, &path, kind, why, out);
+        }
+    }
+}
+
+/// Denies what a pattern matches. A link is denied where it leads to, if it leads anywhere.
+fn deny_hit(scene: Scene<'_>, path: &Path, kind: Kind, why: &Reason, out: &mut Compiled) {
+    if kind != Kind::Link {
+        let lookup = Lookup { found: Found::There(path.into(), kind), links: Vec::new() };
+        return out.deny_read(&lookup, path, scene.host, why);
+    }
+    let mut lookup = scene.host.follow(path);
+    if matches!(lookup.found, Found::Unknown(_)) {
+        // What it leads to may belong to other rules: only its own name is denied.
+        lookup = Lookup { found: Found::There(path.into(), Kind::Link), links: Vec::new() };
+    }
+    out.deny_read(&lookup, path, scene.host, why);
+}
+
+/// The directory that a match of a pattern with `/**` stands for. An empty one needs no mount: nothing in it
+/// matches. One behind a link always gets it.
+fn full_directory(scene: Scene<'_>, hit: &Hit) -> Option<PathBuf> {
+    match hit.kind {
+        Kind::Directory => {
+            let empty = fs::read_dir(&hit.path).is_ok_and(|mut entries| entries.next().is_none());
+            (!empty).then(|| hit.path.clone())
+        }
+        Kind::Link => match scene.host.follow(&hit.path).found {
+            Found::There(path, Kind::Directory) => Some(path),
+            _ => None,
+        },
+        Kind::File => None,
+    }
+}
+
+fn is_read_denied(node: &Node) -> bool {
+    node.deny_read.is_some() || node.hide.is_some()
+}
+
+/// What to say of a pattern that no directory starts.
+pub(super) fn unanchored(why: &Reason) -> String {
+    format!(
+        "{why}: a pattern with a wildcard in its first component is not enforced; name a directory to start from"
+    )
+}

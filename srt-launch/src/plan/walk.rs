@@ -1,0 +1,309 @@
+//! The one walk that serves every pattern of the settings and the search for protected names. Each directory is
+//! read once, and only if some pattern can match beneath it or the search still reaches it.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    ffi::{OsStr, OsString},
+    fs,
+    io::{self, ErrorKind},
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
+
+use srt_shared::glob::{Pattern, Position, Step};
+
+use super::{
+    host::{Found, Host, Kind},
+    mount_table::RemoteMounts,
+    protected,
+};
+
+/// What to look for, and from where.
+#[derive(Debug, Default)]
+pub(super) struct Search {
+    patterns: Vec<Sought>,
+    starts: BTreeMap<PathBuf, Vec<Interest>>,
+}
+
+/// What a walk has found. Lists are in no particular order.
+#[derive(Debug, Default)]
+pub(super) struct Findings {
+    /// Paths that a pattern matches; their parents are resolved, they themselves may be links.
+    pub(super) hits: Vec<Hit>,
+    /// Directories that a pattern may match in, and that cannot be searched.
+    pub(super) unsearchable: Vec<(PatternId, PathBuf)>,
+    /// Directories that the search for protected names reaches, with what is in them.
+    pub(super) listings: Vec<Listing>,
+    /// Directories that it reaches and that cannot be read.
+    pub(super) unreadable: Vec<PathBuf>,
+    /// Remote mounts that were not entered.
+    pub(super) not_entered: Vec<PathBuf>,
+}
+
+/// One match.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Hit {
+    pub(super) pattern: PatternId,
+    pub(super) path: PathBuf,
+    pub(super) kind: Kind,
+}
+
+/// A directory in which something that may be protected is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Listing {
+    pub(super) directory: PathBuf,
+    /// Those names of it that may matter.
+    pub(super) names: Vec<OsString>,
+    /// Whether protected directories count here, or only files: those are looked for one level deeper.
+    pub(super) directories: bool,
+}
+
+/// Which pattern a finding is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct PatternId(usize);
+
+#[derive(Debug)]
+struct Sought {
+    pattern: Pattern,
+    follow_links: bool,
+}
+
+/// Why a directory is looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Interest {
+    /// Its entries may match.
+    Pattern(PatternId, Position),
+    /// It may hold protected names; so may directories below it, down to so many levels.
+    Protected { levels: usize, top: bool },
+}
+
+impl Search {
+    /// Looks for what a pattern matches beneath a resolved directory.
+    pub(super) fn add_pattern(&mut self, start: PathBuf, pattern: Pattern, follow_links: bool) -> PatternId {
+        let id = PatternId(self.patterns.len());
+        let position = pattern.start();
+        self.patterns.push(Sought { pattern, follow_links });
+        self.starts.entry(start).or_default().push(Interest::Pattern(id, position));
+        id
+    }
+
+    /// Looks for protected names in a resolved directory and below it, where a file may be `depth` names deep.
+    pub(super) fn add_protected(&mut self, start: PathBuf, depth: usize) {
+        self.starts.entry(start).or_default().push(Interest::Protected { levels: depth, top: true });
+    }
+
+    /// Walks. Nothing is touched when nothing is looked for.
+    pub(super) fn run(self, host: &Host) -> Findings {
+        if self.starts.is_empty() {
+            return Findings::default();
+        }
+        let mut walk = Walk {
+            host,
+            patterns: &self.patterns,
+            remote: RemoteMounts::read(),
+            pending: self.starts,
+            through_links: HashSet::new(),
+            findings: Findings::default(),
+        };
+        // In order of paths, so that a start below another is met on the way from that one.
+        while let Some((start, interests)) = walk.pending.pop_first() {
+            walk.visit(&start, merged(interests));
+        }
+        walk.findings
+    }
+}
+
+struct Walk<'a> {
+    host: &'a Host,
+    patterns: &'a [Sought],
+    remote: RemoteMounts,
+    /// Starts not visited yet.
+    pending: BTreeMap<PathBuf, Vec<Interest>>,
+    /// Where links have led already: without this, links in circles would be followed for ever.
+    through_links: HashSet<(PathBuf, Interest)>,
+    findings: Findings,
+}
+
+impl Walk<'_> {
+    fn visit(&mut self, directory: &Path, interests: Vec<Interest>) {
+        let entries = match read(directory) {
+            Ok(entries) => entries,
+            Err(error) => return self.failed(directory, &interests, &error),
+        };
+        let mut deeper = Vec::new();
+        for interest in interests {
+            match interest {
+                Interest::Pattern(id, position) => {
+                    self.match_in(directory, &entries, id, &position, &mut deeper)
+                }
+                Interest::Protected { levels, top } => {
+                    let names =
+                        entries.iter().map(|entry| &entry.name).filter(|name| protected::may_matter(name));
+                    let names: Vec<OsString> = names.cloned().collect();
+                    if !names.is_empty() {
+                        self.findings.listings.push(Listing {
+                            directory: directory.into(),
+                            names,
+                            directories: top || levels > 1,
+                        });
+                    }
+                    if levels > 1 {
+                        let below = Interest::Protected { levels: levels - 1, top: false };
+                        let plain =
+                            |entry: &&Entry| entry.kind == Some(Kind::Directory) && entry.name != ".git";
+                        deeper.extend(
+                            entries.iter().filter(plain).map(|entry| (entry.name.clone(), below.clone())),
+                        );
+                    }
+                }
+            }
+        }
+        self.descend(directory, deeper);
+    }
+
+    /// Matches the entries of one directory, and notes where the pattern goes on.
+    fn match_in(
+        &mut self,
+        directory: &Path,
+        entries: &[Entry],
+        id: PatternId,
+        position: &Position,
+        deeper: &mut Vec<(OsString, Interest)>,
+    ) {
+        let sought = &self.patterns[id.0];
+        for entry in entries {
+            let Step { matches, below } = sought.pattern.step(position, entry.name.as_bytes());
+            if !matches && below.is_none() {
+                continue;
+            }
+            let path = directory.join(&entry.name);
+            if self.host.is_ghost(&path) {
+                continue;
+            }
+            let kind = match entry.kind {
+                // What matches is mounted over, so it must be reachable; what does not need not be looked at.
+                Some(kind) if !matches => kind,
+                _ => match fs::symlink_metadata(&path) {
+                    Ok(metadata) => Kind::of(&metadata),
+                    Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                    Err(_) => return self.findings.unsearchable.push((id, directory.into())),
+                },
+            };
+            if matches {
+                self.findings.hits.push(Hit { pattern: id, path: path.clone(), kind });
+            }
+            if let Some(below) = below {
+                match kind {
+                    Kind::Directory => deeper.push((entry.name.clone(), Interest::Pattern(id, below))),
+                    Kind::Link if sought.follow_links => self.through_link(&path, directory, id, below),
+                    Kind::Link | Kind::File => {}
+                }
+            }
+        }
+    }
+
+    /// Goes on behind a link to a directory, unless it leads back up, where the walk has come from.
+    fn through_link(&mut self, link: &Path, directory: &Path, id: PatternId, below: Position) {
+        let Found::There(target, Kind::Directory) = self.host.follow(link).found else { return };
+        if directory.starts_with(&target) || self.is_remote(&target) || is_kernel_made(&target) {
+            return;
+        }
+        let interest = Interest::Pattern(id, below);
+        if self.through_links.insert((target.clone(), interest.clone())) {
+            self.visit(&target, vec![interest]);
+        }
+    }
+
+    fn descend(&mut self, directory: &Path, mut deeper: Vec<(OsString, Interest)>) {
+        deeper.sort_by(|a, b| a.0.cmp(&b.0));
+        for group in deeper.chunk_by(|a, b| a.0 == b.0) {
+            let path = directory.join(&group[0].0);
+            if self.is_remote(&path) {
+                continue;
+            }
+            let mut interests: Vec<Interest> = group.iter().map(|(_, interest)| interest.clone()).collect();
+            interests.extend(self.pending.remove(&path).unwrap_or_default());
+            self.visit(&path, merged(interests));
+        }
+    }
+
+    /// A remote mount is entered only where an entry names it or something beneath it, which is then a start.
+    fn is_remote(&mut self, path: &Path) -> bool {
+        let remote = self.remote.contains(path);
+        if remote {
+            self.findings.not_entered.push(path.into());
+        }
+        remote
+    }
+
+    fn failed(&mut self, directory: &Path, interests: &[Interest], error: &io::Error) {
+        if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) {
+            return;
+        }
+        // Where it cannot even be looked at, nothing can be mounted on it: the directory above has to do.
+        let reachable = match (fs::symlink_metadata(directory), directory.parent()) {
+            (Err(_), Some(parent)) => parent,
+            _ => directory,
+        };
+        for interest in interests {
+            match interest {
+                Interest::Pattern(id, _) => self.findings.unsearchable.push((*id, reachable.into())),
+                Interest::Protected { .. } => self.findings.unreadable.push(reachable.into()),
+            }
+        }
+    }
+}
+
+/// Trees that the kernel makes up hold nothing of the user's, and are without end.
+fn is_kernel_made(path: &Path) -> bool {
+    ["/proc", "/sys", "/dev"].iter().any(|tree| path.starts_with(tree))
+}
+
+/// Leaves the widest search for protected names, and each pattern position once.
+fn merged(interests: Vec<Interest>) -> Vec<Interest> {
+    let mut out: Vec<Interest> = Vec::with_capacity(interests.len());
+    let mut protected: Option<(usize, bool)> = None;
+    for interest in interests {
+        match interest {
+            Interest::Protected { levels, top } => {
+                let (most, any_top) = protected.unwrap_or_default();
+                protected = Some((most.max(levels), any_top || top));
+            }
+            pattern if !out.contains(&pattern) => out.push(pattern),
+            _ => {}
+        }
+    }
+    out.extend(protected.map(|(levels, top)| Interest::Protected { levels, top }));
+    out
+}
+
+struct Entry {
+    name: OsString,
+    /// `None` where the file system does not tell and the entry cannot be looked at.
+    kind: Option<Kind>,
+}
+
+fn read(directory: &Path) -> io::Result<Vec<Entry>> {
+    fs::read_dir(directory)?
+        .map(|entry| {
+            let entry = entry?;
+            let kind = entry.file_type().ok().map(|kind| {
+                if kind.is_dir() {
+                    Kind::Directory
+                } else if kind.is_symlink() {
+                    Kind::Link
+                } else {
+                    Kind::File
+                }
+            });
+            Ok(Entry { name: entry.file_name(), kind })
+        })
+        .collect()
+}
+
+impl Listing {
+    /// Whether an entry of this name is there.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.names.iter().any(|own| own == OsStr::new(name))
+    }
+}
