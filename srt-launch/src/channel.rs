@@ -6,7 +6,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use nix::fcntl::OFlag;
 use nix::sys::signal::Signal;
@@ -68,7 +68,7 @@ pub enum Report {
 /// The launcher's ends.
 pub struct Outside {
     orders: File,
-    reports: File,
+    reports: Option<File>,
     partial: Vec<u8>,
 }
 
@@ -83,7 +83,7 @@ pub fn pair() -> Result<(Outside, Inside), Failure> {
     let pipe = || pipe2(OFlag::O_CLOEXEC).during(Step::Launch, "pipe2");
     let ((orders_in, orders_out), (reports_in, reports_out)) = (pipe()?, pipe()?);
     Ok((
-        Outside { orders: orders_out.into(), reports: reports_in.into(), partial: Vec::new() },
+        Outside { orders: orders_out.into(), reports: Some(reports_in.into()), partial: Vec::new() },
         Inside { orders: orders_in.into(), reports: reports_out.into() },
     ))
 }
@@ -94,16 +94,22 @@ impl Outside {
         let _ = (&self.orders).write_all(&[order.to_byte()]);
     }
 
-    /// What becomes readable when there are reports.
-    pub fn reports(&self) -> impl AsFd {
-        self.reports.as_fd()
+    /// What becomes readable when there are reports; `None` after their end.
+    pub fn reports(&self) -> Option<BorrowedFd<'_>> {
+        self.reports.as_ref().map(File::as_fd)
+    }
+
+    /// There will be no more reports.
+    pub fn close_reports(&mut self) {
+        self.reports = None;
     }
 
     /// Reads once and returns the whole reports so far; `None` at the end.
     pub fn receive(&mut self) -> Option<Vec<Report>> {
         let mut chunk = [0; 4096];
+        let pipe = self.reports.as_mut()?;
         let read = loop {
-            match self.reports.read(&mut chunk) {
+            match pipe.read(&mut chunk) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) | Ok(0) => return None,
                 Ok(read) => break read,
@@ -128,7 +134,7 @@ impl Inside {
     }
 
     /// What becomes readable when there are orders.
-    pub fn orders(&self) -> impl AsFd {
+    pub fn orders(&self) -> BorrowedFd<'_> {
         self.orders.as_fd()
     }
 
@@ -147,8 +153,7 @@ mod tests {
     #[test]
     fn orders_survive_the_pipe() {
         let signals = Signal::iterator().map(Order::Signal);
-        let others =
-            [Order::Go, Order::Resume { foreground: true }, Order::Resume { foreground: false }];
+        let others = [Order::Go, Order::Resume { foreground: true }, Order::Resume { foreground: false }];
         for order in others.into_iter().chain(signals) {
             assert_eq!(Order::from_byte(order.to_byte()), Some(order));
         }

@@ -1,5 +1,7 @@
 //! What a run ends with, as an exit status.
 
+use std::process::ExitCode;
+
 use nix::sys::wait::WaitStatus;
 
 /// We failed: the command was not started, or did not run as asked.
@@ -17,6 +19,11 @@ pub fn status(wait: WaitStatus) -> Option<i32> {
         WaitStatus::Signaled(_, signal, _) => Some(128 + signal as i32),
         _ => None,
     }
+}
+
+/// The same for `main`. Statuses are 0 to 255.
+pub fn code(status: i32) -> ExitCode {
+    ExitCode::from(u8::try_from(status).unwrap_or(OWN_FAILURE as u8))
 }
 
 #[cfg(test)]

@@ -1,10 +1,25 @@
 //! The sandbox launcher: computes a plan from the settings and the file system, then applies it.
+//!
+//! [`plan`] is pure: what the sandbox will be, as data. [`launch`] is the way from a plan to a command that has run:
+//! [`placeholders`] on the host, [`apply`] in the new namespaces, [`init`] as their first process, [`monitor`] outside.
 #![deny(unsafe_code)]
 
+pub mod apply;
+pub mod args;
 pub mod bpf;
+pub mod channel;
+pub mod compose;
+pub mod connect;
+pub mod exit;
+pub mod front;
+pub mod hint;
+pub mod init;
+pub mod launch;
+pub mod limits;
+pub mod monitor;
+pub mod placeholders;
 pub mod plan;
+pub mod prepare;
 pub mod proxy;
+mod sys;
 pub mod trust;
-
-/// Exit status of our own failures, as `env` and `timeout` use it.
-pub const EXIT_OWN_FAILURE: i32 = 125;

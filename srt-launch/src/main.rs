@@ -1,5 +1,24 @@
-//! `srt-launch`: not built yet.
-fn main() {
-    eprintln!("srt-launch: not built yet");
-    std::process::exit(srt_launch::EXIT_OWN_FAILURE);
+//! `srt-launch`: arguments, settings, plan, run.
+#![deny(unsafe_code)]
+
+use std::env;
+use std::process::ExitCode;
+
+use clap::Parser;
+use srt_launch::args::{LaunchArgs, print_completions};
+use srt_launch::{connect, exit, front};
+
+fn main() -> ExitCode {
+    if let Some((host, port)) = front::asked_to_connect(env::args_os()) {
+        return connect::run(&host, &port);
+    }
+    let args = match LaunchArgs::try_parse() {
+        Ok(args) => args,
+        Err(e) => return front::usage(&e),
+    };
+    if let Some(shell) = args.common.completions {
+        print_completions::<LaunchArgs>(shell);
+        return ExitCode::SUCCESS;
+    }
+    exit::code(front::launch(args))
 }

@@ -3,11 +3,12 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
+use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{SigSet, Signal, SigmaskHow, kill, raise, sigprocmask};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, raise, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::waitpid;
-use nix::unistd::Pid;
+use nix::unistd::getpgrp;
 
 use crate::apply::{During, Failure, Session, Step};
 use crate::channel::{Order, Outside, Report};
@@ -15,15 +16,12 @@ use crate::exit;
 use crate::limits::GRACE;
 use crate::sys::{self, Child};
 
-/// Signals that are passed on. The first four ask the command to end.
-const FORWARDED: [Signal; 6] = [
-    Signal::SIGTERM,
-    Signal::SIGINT,
-    Signal::SIGHUP,
-    Signal::SIGQUIT,
-    Signal::SIGUSR1,
-    Signal::SIGUSR2,
-];
+/// Signals that ask the command to end.
+const ENDING: [Signal; 4] = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT];
+
+/// Signals that are passed on.
+const FORWARDED: [Signal; 6] =
+    [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGUSR1, Signal::SIGUSR2];
 
 /// Signals of this process while a sandbox is built and runs. They are read, not handled, so that none is lost
 /// between the steps; when this goes they are as before.
@@ -68,27 +66,100 @@ pub fn watch(
 ) -> Result<i32, Failure> {
     let mut failure = None;
     let mut deadline: Option<Instant> = None;
-    let mut reporting = true;
     loop {
-        let mut fds = vec![
-            PollFd::new(child.pidfd.as_fd(), PollFlags::POLLIN),
-            PollFd::new(signals.fd.as_fd(), PollFlags::POLLIN),
-        ];
-        let reports = channel.reports();
-        if reporting {
-            fds.push(PollFd::new(reports.as_fd(), PollFlags::POLLIN));
-        }
-        if let Some(guard) = guard {
-            fds.push(PollFd::new(guard, PollFlags::POLLIN));
-        }
-        let timeout = match deadline {
-            None => PollTimeout::NONE,
-            Some(deadline) => {
-                let left = deadline.saturating_duration_since(Instant::now());
-                // One more millisecond, so as not to wake up just before.
-                PollTimeout::try_from(left.as_millis() + 1).unwrap_or(PollTimeout::MAX)
+        let ready = wait(child, channel, signals, guard, deadline);
+        if ready.reports {
+            match channel.receive() {
+                None => channel.close_reports(),
+                Some(reports) => {
+                    for report in reports {
+                        match report {
+                            Report::Failed(why) => failure = Some(why),
+                            Report::Warning(text) => warn(&text),
+                            Report::Stopped(signal) => stop_with_the_command(signal, session, channel),
+                        }
+                    }
+                    // More may be there: only its end says that nothing is.
+                    continue;
+                }
             }
-        };
-        let _ = poll(&mut fds, timeout);
+        }
+        if ready.signals {
+            while let Ok(Some(info)) = signals.fd.read_signal() {
+                let Ok(signal) = Signal::try_from(info.ssi_signo as i32) else { continue };
+                channel.send(Order::Signal(signal));
+                if ENDING.contains(&signal) {
+                    deadline.get_or_insert_with(|| Instant::now() + GRACE);
+                }
+            }
+        }
+        if ready.guard {
+            failure = Err::<(), _>(Errno::ECHILD)
+                .during(Step::Placeholders, "the process that keeps them ended")
+                .err();
+            kill_all(child);
+        }
+        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            kill_all(child);
+            deadline = None;
+        }
+        if ready.ended {
+            let status = waitpid(child.pid, None).ok().and_then(exit::status).unwrap_or(exit::OWN_FAILURE);
+            session.take_terminal_back();
+            return failure.map_or(Ok(status), Err);
+        }
     }
+}
+
+#[derive(Default)]
+struct Ready {
+    ended: bool,
+    signals: bool,
+    reports: bool,
+    guard: bool,
+}
+
+fn wait(
+    child: &Child,
+    channel: &Outside,
+    signals: &Signals,
+    guard: Option<BorrowedFd<'_>>,
+    deadline: Option<Instant>,
+) -> Ready {
+    let timeout = deadline.map_or(PollTimeout::NONE, |deadline| {
+        let left = deadline.saturating_duration_since(Instant::now());
+        // One more millisecond, so as not to wake up just before.
+        PollTimeout::try_from(left.as_millis() + 1).unwrap_or(PollTimeout::MAX)
+    });
+    let reports = channel.reports();
+    let sources = [Some(child.pidfd.as_fd()), Some(signals.fd.as_fd()), reports, guard];
+    // Those that are missing watch what is watched anyway.
+    let mut fds = sources.map(|source| PollFd::new(source.unwrap_or(child.pidfd.as_fd()), PollFlags::POLLIN));
+    if poll(&mut fds, timeout).is_err() {
+        return Ready::default();
+    }
+    let [ended, signals, reports, guard] = fds.map(|fd| fd.any().unwrap_or(true));
+    Ready {
+        // What was reported before the end must be read before it.
+        ended,
+        signals,
+        reports: reports && sources[2].is_some(),
+        guard: guard && sources[3].is_some(),
+    }
+}
+
+/// Kills pid 1, and with it everything inside.
+fn kill_all(child: &Child) {
+    let _ = kill(child.pid, Signal::SIGKILL);
+}
+
+/// The command was stopped, by Ctrl-Z mostly: the shell that waits for us must see us stop, and have the terminal.
+/// Goes on when we are continued.
+fn stop_with_the_command(signal: i32, session: Session, channel: &Outside) {
+    if !matches!(session, Session::Terminal { .. }) || signal == Signal::SIGSTOP as i32 {
+        return;
+    }
+    session.give_terminal(getpgrp());
+    let _ = raise(Signal::SIGSTOP);
+    channel.send(Order::Resume { foreground: session.in_foreground() });
 }

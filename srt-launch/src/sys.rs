@@ -2,11 +2,13 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_int, c_long, c_uint};
+use std::io::IoSliceMut;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use nix::errno::Errno;
 use nix::sched::CloneFlags;
 use nix::sys::signal::Signal;
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
 use nix::unistd::Pid;
 
 use crate::bpf::Instruction;
@@ -126,6 +128,45 @@ pub fn close_range_on_exec(first: c_uint, last: c_uint) -> nix::Result<()> {
     done(unsafe { libc::syscall(libc::SYS_close_range, first, last, libc::CLOSE_RANGE_CLOEXEC) })
 }
 
+/// Closes every descriptor of this process but `kept`, the standard streams too. For a process that has forked and
+/// will not use what it inherited.
+pub fn close_all_but_here(kept: &[RawFd]) {
+    let mut kept: Vec<c_uint> = kept.iter().filter_map(|fd| c_uint::try_from(*fd).ok()).collect();
+    kept.sort_unstable();
+    let mut first = 0;
+    for fd in kept {
+        if fd > first {
+            close_range(first, fd - 1);
+        }
+        first = fd + 1;
+    }
+    close_range(first, c_uint::MAX);
+}
+
+fn close_range(first: c_uint, last: c_uint) {
+    // SAFETY: the caller's owned descriptors in the range are never used again: this process runs on without them
+    // and ends with `_exit`, which runs no destructor. A call that fails leaves them open, which only costs.
+    unsafe { libc::syscall(libc::SYS_close_range, first, last, 0 as c_uint) };
+}
+
+/// Receives one packet, and the descriptor that may come with it.
+pub fn receive_descriptor(
+    socket: impl AsFd,
+    buffer: &mut [IoSliceMut<'_>],
+) -> nix::Result<(usize, Option<OwnedFd>)> {
+    let mut space = nix::cmsg_space!([RawFd; 4]);
+    let flags = MsgFlags::MSG_CMSG_CLOEXEC;
+    let message = recvmsg::<()>(socket.as_fd().as_raw_fd(), buffer, Some(&mut space), flags)?;
+    let mut received = Vec::new();
+    for control in message.cmsgs()? {
+        if let ControlMessageOwned::ScmRights(fds) = control {
+            // SAFETY: the kernel has just made these descriptors for this call.
+            received.extend(fds.into_iter().map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }));
+        }
+    }
+    Ok((message.bytes, received.pop()))
+}
+
 /// Capabilities are bits of a 64-bit set.
 const CAPABILITIES: c_int = 64;
 
@@ -219,10 +260,16 @@ pub fn restore_default(signal: Signal) -> nix::Result<()> {
     Errno::result(unsafe { libc::signal(signal as c_int, libc::SIG_DFL) as isize }).map(drop)
 }
 
-/// Whether a descriptor of this number is open.
-pub fn is_open(fd: RawFd) -> bool {
+/// Takes over a descriptor that the caller opened before it started us, and makes it close-on-exec.
+pub fn adopt(fd: RawFd) -> nix::Result<OwnedFd> {
+    if fd <= 2 {
+        return Err(Errno::EBADF);
+    }
     // SAFETY: numbers only.
-    unsafe { libc::fcntl(fd, libc::F_GETFD) != -1 }
+    done(unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) }.into())?;
+    // SAFETY: it is open, and came by number on the command line, so nothing in this process owns it; each option
+    // that names a descriptor is adopted once.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 /// Makes a descriptor stay open when a program is executed.

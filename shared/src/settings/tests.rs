@@ -75,6 +75,19 @@ fn the_whole_file_of_the_reference_is_read() {
     assert_eq!(settings.elsewhere.windows.unwrap().proxy_port_range, Some([60080, 60089]));
 }
 
+#[test]
+fn the_examples_of_the_manual_are_valid() {
+    let manual = include_str!("../../../docs/settings.md");
+    let blocks: Vec<&str> =
+        manual.split("```json\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert!(blocks.len() >= 3);
+    for block in blocks {
+        let parsed =
+            Settings::parse(block.as_bytes()).unwrap_or_else(|problems| panic!("{problems} in {block}"));
+        assert_eq!(parsed.warnings, [], "{block}");
+    }
+}
+
 /// Each value is refused, at its own place, with what was expected there.
 #[test]
 fn faults_are_named_with_place_and_expectation() {

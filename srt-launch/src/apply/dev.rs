@@ -7,12 +7,12 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
-use nix::sys::stat::{Mode, fstat, mkdirat, umask};
+use nix::sys::stat::{Mode, fstat, mkdirat, stat, umask};
 use nix::unistd::{isatty, symlinkat};
 
 use super::failure::{During, Failure, Step};
 use super::mounts::{INERT, Tree, attach, make_file, open_below};
-use crate::plan::{Isolation, Provided};
+use crate::plan::{Network, Plan, Provided};
 use crate::sys;
 
 /// Devices of the host that are the same for everybody.
@@ -29,6 +29,10 @@ const LINKS: [(&str, &str); 5] = [
 /// Where a terminal shows up that its processes got from outside: `ttyname` looks there.
 const CONSOLE: &str = "console";
 
+/// Our own program under another name, by which it connects through the proxy: what `ssh` is given as its
+/// `ProxyCommand`.
+const CONNECT: &str = "srt/connect";
+
 const EMPTY_FILE: &str = "srt/empty";
 const EMPTY_DIR: &str = "srt/empty.d";
 
@@ -43,13 +47,14 @@ pub struct Dev {
 
 impl Dev {
     /// Makes it and attaches it to the tree.
-    pub fn attach(tree: &Tree, provided: &[Provided], isolation: &Isolation) -> Result<Self, Failure> {
+    pub fn attach(tree: &Tree, plan: &Plan) -> Result<Self, Failure> {
+        let helper = (plan.network == Network::Proxy).then_some(CONNECT);
         let tmpfs = sys::new_filesystem(c"tmpfs", &[(c"mode", c"0755")], INERT & !libc::MOUNT_ATTR_NODEV)
             .during(Step::Dev, "fsmount(tmpfs)")?;
         let terminal = caller_terminal();
         // Modes below are meant as they are written.
         let mask = umask(Mode::empty());
-        let filled = fill(&tmpfs, provided, terminal.is_some());
+        let filled = fill(&tmpfs, &plan.provided, terminal.is_some(), helper);
         umask(mask);
         filled?;
 
@@ -75,13 +80,16 @@ impl Dev {
         )
         .during(Step::Dev, "fsmount(tmpfs)")?;
         attach_at(shm, &tmpfs, "shm")?;
+        if let Some(name) = helper {
+            bind_own_program(tree, &tmpfs, name)?;
+        }
         // Nothing in it can be changed from now on; the devices are mounts of their own.
         sys::set_mount_attributes(&tmpfs, libc::MOUNT_ATTR_RDONLY, false)
             .during(Step::Dev, "mount_setattr")?;
 
         let open = |path| open_below(&tmpfs, Path::new(path)).during_at(Step::Dev, "openat2", path);
         let (empty_file, empty_dir) = (open(EMPTY_FILE)?, open(EMPTY_DIR)?);
-        if !isolation.private_dev {
+        if !plan.isolation.private_dev {
             let host = tree.open_host(Path::new("/dev")).during(Step::Dev, "openat2(/dev)")?;
             let host = sys::clone_tree(host, true).during(Step::Dev, "open_tree(/dev)")?;
             attach(host, &tmpfs, Path::new("/dev"))?;
@@ -102,8 +110,7 @@ impl Dev {
                     "openat2",
                     &file.name,
                 )?;
-                let mount =
-                    sys::clone_tree(source, false).during_at(Step::Mount, "open_tree", &file.name)?;
+                let mount = sys::clone_tree(source, false).during_at(Step::Mount, "open_tree", &file.name)?;
                 attach(mount, target, path)?;
             }
         }
@@ -112,7 +119,7 @@ impl Dev {
 }
 
 /// Makes every entry; mount points as empty files.
-fn fill(tmpfs: &OwnedFd, provided: &[Provided], console: bool) -> Result<(), Failure> {
+fn fill(tmpfs: &OwnedFd, provided: &[Provided], console: bool, helper: Option<&str>) -> Result<(), Failure> {
     for name in DEVICES.into_iter().chain(console.then_some(CONSOLE)) {
         make_file(tmpfs, name.as_ref(), 0o444).during_at(Step::Dev, "openat", name)?;
     }
@@ -122,7 +129,9 @@ fn fill(tmpfs: &OwnedFd, provided: &[Provided], console: bool) -> Result<(), Fai
     for name in ["pts", "shm", "srt", EMPTY_DIR] {
         make_dir(tmpfs, Path::new(name))?;
     }
-    make_file(tmpfs, EMPTY_FILE.as_ref(), 0o444).during_at(Step::Dev, "openat", EMPTY_FILE)?;
+    for name in [EMPTY_FILE].into_iter().chain(helper) {
+        make_file(tmpfs, name.as_ref(), 0o444).during_at(Step::Dev, "openat", name)?;
+    }
     for file in provided {
         let path = in_srt(&file.name);
         for folder in path.parent().into_iter().flat_map(Path::ancestors).collect::<Vec<_>>().iter().rev() {
@@ -160,6 +169,26 @@ fn bind_device(tree: &Tree, tmpfs: &OwnedFd, source: &Path, name: &str) -> Resul
     attach_at(device, tmpfs, name)
 }
 
+/// From the host's tree, so that the plan's hiding of its folder does not matter. The descriptor of the running program
+/// itself belongs to the caller's mount namespace, from which nothing can be bound here; it only says which file it is.
+fn bind_own_program(tree: &Tree, tmpfs: &OwnedFd, name: &str) -> Result<(), Failure> {
+    const OURS: &str = "/proc/self/exe";
+    let path = fs::read_link(OURS).during(Step::Dev, "readlink(/proc/self/exe)")?;
+    let program = tree.open_host(&path).during_at(Step::Dev, "openat2", &path)?;
+    let (found, running) =
+        (fstat(&program).during_at(Step::Dev, "fstat", &path)?, stat(OURS).during(Step::Dev, "stat")?);
+    if (found.st_dev, found.st_ino) != (running.st_dev, running.st_ino) {
+        return Err(Errno::ESTALE).during_at(Step::Dev, "find our own program at", &path);
+    }
+    let program = sys::clone_tree(program, false).during_at(Step::Dev, "open_tree", &path)?;
+    sys::set_mount_attributes(&program, libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_RDONLY, false).during_at(
+        Step::Dev,
+        "mount_setattr",
+        &path,
+    )?;
+    attach_at(program, tmpfs, name)
+}
+
 fn attach_at(mount: impl AsFd, tmpfs: &OwnedFd, name: &str) -> Result<(), Failure> {
     let target = open_below(tmpfs, Path::new(name)).during_at(Step::Dev, "openat2", name)?;
     sys::attach_mount(mount, target).during_at(Step::Dev, "move_mount", name)
@@ -169,6 +198,6 @@ fn attach_at(mount: impl AsFd, tmpfs: &OwnedFd, name: &str) -> Result<(), Failur
 fn caller_terminal() -> Option<PathBuf> {
     let stream = sys::STANDARD_STREAMS.into_iter().find(|stream| isatty(stream).unwrap_or(false))?;
     let path = fs::read_link(format!("/proc/self/fd/{}", stream.as_raw_fd())).ok()?;
-    let same = nix::sys::stat::stat(&path).ok()?.st_rdev == fstat(stream).ok()?.st_rdev;
+    let same = stat(&path).ok()?.st_rdev == fstat(stream).ok()?.st_rdev;
     same.then_some(path)
 }

@@ -30,6 +30,7 @@ pub enum Step {
     Namespaces,
     UserMap,
     Network,
+    Proxy,
     HostTree,
     Dev,
     Proc,
@@ -47,6 +48,11 @@ pub enum Step {
 }
 
 impl Failure {
+    /// The proxy's fault or its answer, in its words.
+    pub fn proxy(error: &dyn std::error::Error) -> Self {
+        Self { step: Step::Proxy, call: error.to_string(), object: String::new(), errno: 0 }
+    }
+
     /// The exit status it ends the run with.
     pub fn exit_status(&self) -> i32 {
         match (self.step, Errno::from_raw(self.errno)) {
@@ -76,6 +82,9 @@ impl fmt::Display for Failure {
         if self.step == Step::Command {
             return write!(f, ": {}", errno.desc());
         }
+        if self.errno == 0 {
+            return write!(f, ": {}", self.call);
+        }
         write!(f, ": {}: {} ({errno:?})", self.call, errno.desc())
     }
 }
@@ -90,9 +99,10 @@ impl fmt::Display for Step {
             Self::Namespaces => "create the namespaces of the sandbox",
             Self::UserMap => "map the user into the sandbox",
             Self::Network => "set the sandbox's loopback up",
+            Self::Proxy => "lead the sandbox's network to the proxy",
             Self::HostTree => "copy the host's mounts",
-            Self::Dev => "make the sandbox's /dev:",
-            Self::Proc => "make the sandbox's /proc:",
+            Self::Dev => "make the sandbox's /dev",
+            Self::Proc => "make the sandbox's /proc",
             Self::Mount => "mount",
             Self::Root => "enter the sandbox's root",
             Self::WorkingDirectory => "enter the working directory",

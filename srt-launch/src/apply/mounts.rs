@@ -90,8 +90,11 @@ impl Tree {
                 sys::clone_tree(empty_file, false).during_at(Step::Mount, "open_tree", path)?
             }
             MountKind::EmptyDir => {
-                let tmpfs = sys::new_filesystem(c"tmpfs", &[(c"mode", c"0755")], INERT)
-                    .during_at(Step::Mount, "fsmount(tmpfs)", path)?;
+                let tmpfs = sys::new_filesystem(c"tmpfs", &[(c"mode", c"0755")], INERT).during_at(
+                    Step::Mount,
+                    "fsmount(tmpfs)",
+                    path,
+                )?;
                 self.empty_dirs.push(stat(&tmpfs, path)?.st_dev);
                 tmpfs
             }
@@ -148,8 +151,11 @@ impl Tree {
                 return Err(Errno::ENOENT).during_at(Step::Mount, "openat2", here);
             }
             if depth > 0 || directory {
-                mkdirat(&parent, name, Mode::from_bits_truncate(0o755))
-                    .during_at(Step::Mount, "mkdirat", here)?;
+                mkdirat(&parent, name, Mode::from_bits_truncate(0o755)).during_at(
+                    Step::Mount,
+                    "mkdirat",
+                    here,
+                )?;
             } else {
                 make_file(&parent, name.as_ref(), 0o644).during_at(Step::Mount, "openat", here)?;
             }

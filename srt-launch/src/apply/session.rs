@@ -9,7 +9,7 @@
 use std::os::fd::BorrowedFd;
 
 use nix::errno::Errno;
-use nix::sys::signal::{SigSet, Signal, SigmaskHow, killpg, sigprocmask};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, killpg, sigprocmask};
 use nix::unistd::{Pid, getpgrp, setpgid, setsid, tcgetpgrp, tcsetpgrp};
 
 use super::failure::{During, Failure, Step};

@@ -1,5 +1,27 @@
-//! `srt`: not built yet.
-fn main() {
-    eprintln!("srt: not built yet");
-    std::process::exit(srt_launch::EXIT_OWN_FAILURE);
+//! `srt`: one settings file, the proxy and the launcher together.
+#![deny(unsafe_code)]
+
+use std::env;
+use std::process::ExitCode;
+
+use clap::Parser;
+use srt_launch::args::{SrtArgs, print_completions};
+use srt_launch::{compose, connect, exit, front};
+
+fn main() -> ExitCode {
+    if let Some((host, port)) = front::asked_to_connect(env::args_os()) {
+        return connect::run(&host, &port);
+    }
+    if env::args_os().nth(1).is_some_and(|first| first == "proxy") {
+        return exit::code(compose::run_proxy(env::args_os().skip(2)));
+    }
+    let args = match SrtArgs::try_parse() {
+        Ok(args) => args,
+        Err(e) => return front::usage(&e),
+    };
+    if let Some(shell) = args.common.completions {
+        print_completions::<SrtArgs>(shell);
+        return ExitCode::SUCCESS;
+    }
+    exit::code(compose::run(args))
 }

@@ -1,6 +1,10 @@
 //! From the settings to [`Rules`]: entries are read, paths resolved, patterns looked up in one shared walk.
 
-use std::{collections::BTreeSet, ffi::OsStr, path::Path};
+use std::{
+    collections::BTreeSet,
+    ffi::OsStr,
+    path::{Path, PathBuf},
+};
 
 use srt_shared::settings::PathEntry;
 
@@ -8,7 +12,7 @@ use super::{
     host::{Creation, Found, Host, Kind, Lookup, absolute},
     model::{Inputs, Placeholder, Reason},
     protected::Protected,
-    readings::{Anchored, Bases, Effect, Readings},
+    readings::{Anchored, Bases, Effect, Readings, split_base},
     reads::Reads,
     rules::{Rules, say},
     temp_dir::TempDir,
@@ -146,7 +150,7 @@ impl Compiled {
             self.hide_own(scene, path, &STATE);
         }
         if let Some(ca) = settings.network.tls_terminate.as_ref().and_then(|tls| tls.ca.as_ref()) {
-            self.hide_own(scene, &absolute(cwd, Path::new(&ca.key)), &CA_KEY);
+            self.hide_own(scene, &scene.absolute(&ca.key), &CA_KEY);
         }
         let Some(file) =
             settings_file.as_ref().map(|file| absolute(cwd, file)).filter(|file| !is_own_tree(file))
@@ -206,6 +210,12 @@ impl Compiled {
 impl<'a> Scene<'a> {
     pub(super) fn readings(&self, entry: &PathEntry, effect: Effect) -> Readings {
         Readings::of(entry, self.bases, effect, self.host)
+    }
+
+    /// A path as an entry spells it, absolute.
+    pub(super) fn absolute(&self, text: &str) -> PathBuf {
+        let (base, text) = split_base(text, self.bases);
+        absolute(base, Path::new(text))
     }
 
     /// Starts the search for a pattern where its directory really is. `None` if there is nothing to search.

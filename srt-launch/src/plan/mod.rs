@@ -5,9 +5,13 @@
 //! 2. [`host`]: where a path really leads; [`walk`]: what patterns match and where [`protected`] names are.
 //! 3. [`compile`] with [`reads`] and [`writes`]: all that is said about each path, the [`rules`].
 //! 4. [`mounts`]: the fewest mounts that make it so.
-//! 5. [`env`]: the command's environment.
+//! 5. [`environment`], [`git`], [`ssh`]: what programs are told about where they are.
 
 mod compile;
+mod environment;
+mod explain;
+mod git;
+mod git_config;
 mod host;
 mod isolation;
 mod model;
@@ -18,21 +22,31 @@ mod readings;
 mod reads;
 mod rules;
 mod seccomp;
+mod ssh;
 mod temp_dir;
 #[cfg(test)]
 mod tests;
+mod variables;
 mod walk;
 mod writes;
 
 use std::path::{Path, PathBuf};
 
 use compile::{Scene, compile};
+use environment::environment;
+pub use environment::{edit, trust_environment};
+pub use explain::Explanation;
+use git::GitSetup;
 use host::{Found, Host, Kind};
 pub use isolation::Isolation;
-pub use model::{Inputs, Mount, MountKind, Network, Placeholder, Plan, ProcMode, Provided, Reason, Root};
+pub use model::{
+    Inputs, Mount, MountKind, Network, PROVIDED, Placeholder, Plan, ProcMode, Provided, Reason, Root, Trust,
+};
 use readings::Bases;
 pub use seccomp::{SeccompProfile, SeccompRule};
+use ssh::ssh_configuration;
 use thiserror::Error;
+pub use variables::PROXY_ADDRESS;
 
 impl Plan {
     /// Computes the plan. Reads the file system and changes nothing.
@@ -46,14 +60,24 @@ impl Plan {
         };
         let home = host.follow(&inputs.home).there().map_or_else(|| inputs.home.clone(), Path::to_path_buf);
         let bases = Bases { home: &home, cwd: &cwd };
-        let compiled = compile(Scene { inputs, host: &host, bases });
+        let scene = Scene { inputs, host: &host, bases };
+        let mut compiled = compile(scene);
         let settings = &inputs.settings;
+        if !settings.network.allow_unix_sockets.is_empty() && !settings.network.allow_all_unix_sockets {
+            compiled.warnings.insert(
+                "network.allowUnixSockets: not enforced by path yet; no unix socket of the host can be reached".into(),
+            );
+        }
+        let git = GitSetup::of(scene, &compiled);
+        let env = environment(inputs, &cwd, compiled.temp_dir.as_ref(), &git);
+        let mut provided = ssh_configuration(scene, &compiled);
+        provided.extend(git.provided);
         Ok(Self {
             root: mounts::root(&compiled.rules),
             mounts: mounts::mounts(&compiled.rules),
             placeholders: compiled.placeholders.into_iter().collect(),
-            provided: Vec::new(),
-            env: inputs.env.clone(),
+            provided,
+            env,
             seccomp: SeccompProfile::new(
                 settings.network.allow_all_unix_sockets,
                 settings.allow_nested_user_namespaces,

@@ -4,6 +4,9 @@ use srt_shared::settings::Settings;
 
 use super::{isolation::Isolation, seccomp::SeccompProfile};
 
+/// The read-only folder inside with what the launcher provides.
+pub const PROVIDED: &str = "/dev/srt";
+
 /// Everything the apply step needs; owned, no borrowed paths.
 ///
 /// The apply step works in this order: placeholders on the host, the clone of the host's tree (read-only
@@ -129,7 +132,7 @@ pub struct Placeholder {
 /// A file of ours inside the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Provided {
-    /// Name below `/dev/srt/`, perhaps with a folder.
+    /// Name below [`PROVIDED`], perhaps with folders.
     pub name: String,
     /// Its bytes.
     pub contents: Vec<u8>,
@@ -155,6 +158,15 @@ pub enum Network {
     Proxy,
 }
 
+/// Where the command finds the certificates to trust, as paths inside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trust {
+    /// A PEM bundle; its directory has no other certificates.
+    pub bundle: PathBuf,
+    /// A PKCS#12 trust store with the same, for JVMs.
+    pub java_store: Option<PathBuf>,
+}
+
 /// What the plan is computed from, besides the file system.
 #[derive(Debug, Clone)]
 pub struct Inputs {
@@ -174,6 +186,8 @@ pub struct Inputs {
     pub env_edits: Vec<(OsString, Option<OsString>)>,
     /// Where the network leads.
     pub network: Network,
+    /// The certificates programs are to trust, where TLS is terminated.
+    pub trust: Option<Trust>,
     /// `--pass-fd`.
     pub pass_fds: Vec<RawFd>,
     /// Files and folders of ours on the host that no command may see (the manifests of placeholders).
@@ -182,4 +196,35 @@ pub struct Inputs {
     /// there, this run joins the other's. Those below a writable root that no rule of ours names are made
     /// read-only all the same, or this command could remove what holds another one's deny.
     pub foreign_placeholders: Vec<Placeholder>,
+}
+
+impl Inputs {
+    /// What a launcher without any option has: the rest is empty, and there is no network.
+    pub fn new(settings: Settings, home: PathBuf, cwd: PathBuf, uid: u32) -> Self {
+        Self {
+            settings,
+            settings_file: None,
+            home,
+            cwd,
+            uid,
+            env: BTreeMap::new(),
+            env_edits: Vec::new(),
+            network: Network::None,
+            trust: None,
+            pass_fds: Vec::new(),
+            own_state: Vec::new(),
+            foreign_placeholders: Vec::new(),
+        }
+    }
+}
+
+impl Inputs {
+    /// A path of the settings that is neither a pattern nor a rule: `~` and relative paths as everywhere.
+    pub fn home_path(&self, path: &str) -> PathBuf {
+        match path.strip_prefix('~') {
+            Some("") => self.home.clone(),
+            Some(rest) if rest.starts_with('/') => self.home.join(&rest[1..]),
+            _ => self.cwd.join(path),
+        }
+    }
 }

@@ -58,22 +58,23 @@ impl Layers {
         let root = View::Host { writable: rules.access(Path::new("/")).writable() };
         let mut layers = Self { root, mounts: BTreeMap::new() };
         // The nodes from the root to the one at hand: what it says depends on those above it alone.
-        let mut above: Vec<(&Path, Access)> = vec![(Path::new("/"), rules.access(Path::new("/")))];
+        let mut above: Vec<(&Path, Access, View)> =
+            vec![(Path::new("/"), rules.access(Path::new("/")), root)];
         for (path, node) in rules.nodes().filter(|(path, _)| *path != Path::new("/")) {
-            while above.len() > 1 && above.last().is_some_and(|(last, _)| !path.starts_with(last)) {
+            while above.len() > 1 && above.last().is_some_and(|(last, ..)| !path.starts_with(last)) {
                 above.pop();
             }
-            let (_, inherited) = above.last().expect("invariant: the root is never taken off");
+            let &(_, inherited, view) = above.last().expect("invariant: the root is never taken off");
             let access = inherited.under(path, node);
-            layers.add(path, node, access);
-            above.push((path, access));
+            let view = layers.add(path, node, access, view);
+            above.push((path, access, view));
         }
         layers
     }
 
-    /// Mounts what makes `path` what its node says, if what is mounted above does not already.
-    fn add(&mut self, path: &Path, node: &Node, access: Access) {
-        let current = self.view(path.parent().unwrap_or(path));
+    /// Mounts what makes `path` what its node says, if what is shown there already does not. Gives what is shown
+    /// there then.
+    fn add(&mut self, path: &Path, node: &Node, access: Access, current: View) -> View {
         let wanted = if access.readable { View::Host { writable: access.writable() } } else { View::Empty };
         let is_directory = node.kind.is_none_or(|kind| kind == Kind::Directory);
         let (kind, why, view) = match (current, wanted) {
@@ -82,7 +83,7 @@ impl Layers {
                     let kind = MountKind::Reopen { source: source.clone(), writable: false };
                     (kind, Some(why), View::Host { writable: false })
                 }
-                None => return,
+                None => return current,
             },
             (View::Empty, View::Host { writable }) => {
                 let why = node.allow_read.as_ref().or(node.allow_write.as_ref());
@@ -92,7 +93,7 @@ impl Layers {
                 let kind = if is_directory { MountKind::EmptyDir } else { MountKind::EmptyFile };
                 (kind, node.hide.as_ref().or(node.deny_read.as_ref()), View::Empty)
             }
-            (View::Host { writable: is }, View::Host { writable: shall }) if is == shall => return,
+            (View::Host { writable: is }, View::Host { writable: shall }) if is == shall => return current,
             (View::Host { .. }, View::Host { writable: true }) => {
                 (MountKind::Writable, node.allow_write.as_ref().or(node.default_write.as_ref()), wanted)
             }
@@ -104,6 +105,7 @@ impl Layers {
             .cloned()
             .unwrap_or(Reason::Rule("the trees of the kernel are writable only where an entry names them"));
         self.mounts.insert(path.into(), Layer { kind, why, view });
+        view
     }
 
     /// What the mounts so far show at a path.
@@ -132,19 +134,21 @@ impl Layers {
             let in_root = link.parent() == Some(Path::new("/"));
             if !in_root && self.is_writable(link.parent().unwrap_or(link)) && !self.mounts.contains_key(link)
             {
-                add_pin(&mut pins, link, why);
+                pins.entry(link.into()).or_insert_with(|| why.clone());
                 self.pin_above(link, why, &mut pins);
             }
         }
         pins
     }
 
+    /// Where a directory is pinned already, so is everything above it.
     fn pin_above(&self, path: &Path, why: &Reason, pins: &mut BTreeMap<PathBuf, Reason>) {
         for above in path.ancestors().skip(1) {
-            if above == Path::new("/") || self.mounts.contains_key(above) || !self.is_writable(above) {
+            let done = pins.contains_key(above) || self.mounts.contains_key(above);
+            if done || above == Path::new("/") || !self.is_writable(above) {
                 return;
             }
-            add_pin(pins, above, why);
+            pins.insert(above.into(), why.clone());
         }
     }
 
@@ -160,12 +164,5 @@ impl Layers {
             why,
             view: View::Host { writable: true },
         });
-    }
-}
-
-fn add_pin(pins: &mut BTreeMap<PathBuf, Reason>, path: &Path, why: &Reason) {
-    let kept = pins.entry(path.into()).or_insert_with(|| why.clone());
-    if why < kept {
-        *kept = why.clone();
     }
 }

@@ -121,7 +121,8 @@ impl Part {
     }
 }
 
-fn split_base<'a>(text: &'a str, bases: Bases<'a>) -> (&'a Path, &'a str) {
+/// Where a text starts from, and what of it follows.
+pub(super) fn split_base<'a>(text: &'a str, bases: Bases<'a>) -> (&'a Path, &'a str) {
     match text.strip_prefix('~') {
         Some("") => (bases.home, ""),
         Some(rest) if rest.starts_with('/') => (bases.home, rest.trim_start_matches('/')),

@@ -78,6 +78,8 @@ impl Access {
         };
         access.allowed |= node.allow_write.is_some() || (node.default_write.is_some() && access.readable);
         access.denied |= node.deny_write.is_some();
+        // What is shown again beneath something hidden is writable only where an entry says so there.
+        access.allowed &= access.readable;
         access
     }
 }
@@ -91,10 +93,7 @@ fn is_apart(path: &Path) -> bool {
 impl Rules {
     /// The node of a path, to say something about it.
     pub(super) fn node(&mut self, path: &Path) -> &mut Node {
-        if !self.nodes.contains_key(path) {
-            self.nodes.insert(path.into(), Node::default());
-        }
-        self.nodes.get_mut(path).expect("invariant: inserted above")
+        self.nodes.entry(path.into()).or_default()
     }
 
     /// The node of a path, if anything is said about it.

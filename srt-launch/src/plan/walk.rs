@@ -205,7 +205,8 @@ impl Walk<'_> {
     /// Goes on behind a link to a directory, unless it leads back up, where the walk has come from.
     fn through_link(&mut self, link: &Path, directory: &Path, id: PatternId, below: Position) {
         let Found::There(target, Kind::Directory) = self.host.follow(link).found else { return };
-        if directory.starts_with(&target) || self.is_remote(&target) || is_kernel_made(&target) {
+        let above = target.ancestors().any(is_root_of_kernel_tree);
+        if directory.starts_with(&target) || above || self.is_remote(&target) {
             return;
         }
         let interest = Interest::Pattern(id, below);
@@ -218,7 +219,7 @@ impl Walk<'_> {
         deeper.sort_by(|a, b| a.0.cmp(&b.0));
         for group in deeper.chunk_by(|a, b| a.0 == b.0) {
             let path = directory.join(&group[0].0);
-            if self.is_remote(&path) {
+            if is_root_of_kernel_tree(&path) || self.is_remote(&path) {
                 continue;
             }
             let mut interests: Vec<Interest> = group.iter().map(|(_, interest)| interest.clone()).collect();
@@ -254,9 +255,10 @@ impl Walk<'_> {
     }
 }
 
-/// Trees that the kernel makes up hold nothing of the user's, and are without end.
-fn is_kernel_made(path: &Path) -> bool {
-    ["/proc", "/sys", "/dev"].iter().any(|tree| path.starts_with(tree))
+/// Trees that the kernel makes up hold nothing of the user's and are without end. They are walked only where an
+/// entry starts in them.
+fn is_root_of_kernel_tree(path: &Path) -> bool {
+    ["/proc", "/sys", "/dev"].iter().any(|tree| path == Path::new(tree))
 }
 
 /// Leaves the widest search for protected names, and each pattern position once.

@@ -1,5 +1,6 @@
 //! Plans over small trees, as assertions on data. Everything here holds for uid 0 and for an ordinary user.
 
+mod environment;
 mod order;
 mod protected;
 mod reads;
@@ -38,19 +39,7 @@ impl Tree {
         let top = fs::canonicalize(dir.path()).unwrap();
         fs::create_dir(top.join("h")).unwrap();
         fs::create_dir(top.join("w")).unwrap();
-        let inputs = Inputs {
-            settings: Settings::default(),
-            settings_file: None,
-            home: top.join("h"),
-            cwd: top.join("w"),
-            uid: geteuid().as_raw(),
-            env: BTreeMap::new(),
-            env_edits: Vec::new(),
-            network: Network::None,
-            pass_fds: Vec::new(),
-            own_state: Vec::new(),
-            foreign_placeholders: Vec::new(),
-        };
+        let inputs = Inputs::new(Settings::default(), top.join("h"), top.join("w"), geteuid().as_raw());
         let tree = Self { dir, inputs };
         entries.iter().for_each(|entry| tree.make(entry));
         tree

@@ -43,6 +43,13 @@ fn what_is_writable_is_readable() {
     // A denied file is not opened by making it writable.
     check(&tree, json!({"denyRead": ["s/x"], "allowWrite": ["s/x"]}), &["empty-file s/x"]);
     check(&tree, json!({"denyRead": ["s/x"], "allowWrite": ["s"]}), &["writable s", "empty-file s/x"]);
+    // What is only to be read again is not writable because of what lies around the hidden folder.
+    check(
+        &tree,
+        json!({"denyRead": ["s"], "allowRead": ["s/w"], "allowWrite": ["."]}),
+        &["writable w", "empty-dir s", "reopen s/w"],
+    );
+    check(&tree, json!({"denyRead": ["s"], "allowRead": ["s"], "allowWrite": ["."]}), &["writable w"]);
     // A write deny leaves it shown, and read-only.
     check(
         &tree,

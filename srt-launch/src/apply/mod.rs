@@ -1,0 +1,84 @@
+//! Makes the sandbox that a plan describes. [`build`] is the sequence; each step has a file of its own.
+
+mod caps;
+mod command;
+mod dev;
+mod failure;
+mod fds;
+mod mounts;
+mod namespaces;
+mod network;
+mod proc;
+mod session;
+
+use std::path::Path;
+
+use nix::sys::prctl;
+
+pub use command::Command;
+use dev::Dev;
+pub use failure::{During, Failure, Step, SystemError};
+pub use fds::close_all_but;
+use mounts::Tree;
+pub use mounts::{make_file, open_below};
+pub use namespaces::{Caller, flags};
+pub use session::Session;
+
+use crate::bpf::{self, Machine};
+use crate::plan::Plan;
+use crate::sys;
+
+/// Builds the sandbox around the calling process, which is the first one in the new namespaces. `connect` runs once
+/// the loopback is up and the host's tree is still there; it may add to what the plan provides. Returns a warning.
+///
+/// The order matters. Identity first, because everything needs it. The network before the mounts, because what the
+/// proxy answers is mounted. `/dev` and `/proc` before the plan's mounts, which may lie in them. Then, with the host's
+/// tree out of reach, everything that only takes away, and the filter last: it need not allow any of the above.
+pub fn build(
+    plan: &mut Plan,
+    caller: Caller,
+    connect: impl FnOnce(&mut Plan) -> Result<(), Failure>,
+) -> Result<Option<String>, Failure> {
+    caller.map()?;
+    if plan.isolation.network_namespace {
+        network::loopback_up()?;
+    }
+    connect(plan)?;
+    let isolation = &plan.isolation;
+
+    let mut tree = Tree::copy_host(&plan.root, isolation)?;
+    let dev = Dev::attach(&tree, plan)?;
+    let warning = proc::mount(&tree, &dev, plan.proc, isolation)?;
+    for mount in &plan.mounts {
+        tree.mount(mount, &dev.empty_file)?;
+    }
+    dev.bind_provided(&tree, &plan.provided)?;
+    tree.enter(&plan.cwd, plan.cwd.ancestors().skip(1).chain([Path::new("/")]))?;
+
+    if isolation.session_keyring {
+        keyring()?;
+    }
+    if isolation.no_new_privs {
+        prctl::set_no_new_privs().during(Step::Capabilities, "prctl(PR_SET_NO_NEW_PRIVS)")?;
+    }
+    if isolation.undumpable_init {
+        prctl::set_dumpable(false).during(Step::Init, "prctl(PR_SET_DUMPABLE)")?;
+    }
+    let machine = Machine::HOST.ok_or(nix::errno::Errno::ENOSYS);
+    let machine = machine.during(Step::Filter, "the system call filter of this machine")?;
+    sys::install_filter(&bpf::compile(&plan.seccomp, machine)).during(Step::Filter, "seccomp")?;
+    if isolation.drop_capabilities {
+        caps::drop(caller, !isolation.user_namespace_limit)?;
+    }
+    Ok(warning)
+}
+
+/// A kernel without keyrings has nothing to share.
+fn keyring() -> Result<(), Failure> {
+    match sys::new_session_keyring() {
+        Err(nix::errno::Errno::ENOSYS) => Ok(()),
+        // A container's filter refuses keyctl altogether, which is as good.
+        Err(nix::errno::Errno::EPERM) => Ok(()),
+        result => result.during(Step::Keyring, "keyctl(KEYCTL_JOIN_SESSION_KEYRING)"),
+    }
+}

@@ -1,0 +1,206 @@
+//! `srt`: starts the proxy beside building the sandbox, runs the command, reports what was refused.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Seek, Write};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
+use nix::unistd::{AccessFlags, access, getpid, pipe2};
+use srt_shared::attach::{Attach, ListenerKind};
+use srt_shared::settings::{Loaded, Network as NetworkSettings};
+
+use crate::args::SrtArgs;
+use crate::front;
+use crate::launch::{Outcome, Uplink};
+use crate::plan::Network;
+use crate::prepare::{self, Voice};
+use crate::proxy::{Relay, RelayTarget, report};
+use crate::{exit, sys};
+
+type Error = Box<dyn std::error::Error>;
+
+/// Runs `srt`. Returns its exit status.
+pub fn run(args: SrtArgs) -> i32 {
+    let voice = Voice::new("srt", &args.common);
+    match try_run(&args, &voice) {
+        Ok(status) => status,
+        Err(e) => {
+            voice.error(&e);
+            exit::OWN_FAILURE
+        }
+    }
+}
+
+/// `srt proxy`: becomes `srt-proxy`. Returns only if that fails.
+pub fn run_proxy(arguments: impl Iterator<Item = OsString>) -> i32 {
+    let failed = match beside_us("srt-proxy") {
+        Ok(program) => Command::new(program).args(arguments).exec(),
+        Err(e) => e,
+    };
+    eprintln!("srt: srt-proxy: {failed}");
+    exit::OWN_FAILURE
+}
+
+fn try_run(args: &SrtArgs, voice: &Voice) -> Result<i32, Error> {
+    let command = command(args)?;
+    let loaded = prepare::settings(&args.common, voice)?;
+    let inputs = prepare::inputs(&loaded, Network::Proxy, front::wishes(&loaded))?;
+    if args.common.explain {
+        return front::explain(&inputs, args.common.json, voice);
+    }
+    let control = args.control_fd.map(control_descriptor).transpose()?;
+    let (uplink, _proxy) = match host_proxies(&loaded.settings.network) {
+        Some(relay) => (Uplink::Relay(relay), None),
+        None => {
+            let proxy = Proxy::start(&loaded, control.as_ref(), voice)?;
+            (proxy.uplink()?, Some(proxy))
+        }
+    };
+    warn_of_writable_programs(&inputs.settings.filesystem, voice)?;
+    let outcome = front::run(&inputs, &command, uplink, voice)?;
+    tell_violations(args, &loaded, &command, &outcome)?;
+    Ok(outcome.status)
+}
+
+/// What is to be executed.
+fn command(args: &SrtArgs) -> Result<Vec<OsString>, Error> {
+    let shell = |string: &OsStr| vec![shell_program().into(), "-c".into(), string.to_owned()];
+    match (&args.shell_command, args.command.as_slice()) {
+        (Some(string), rest) => Ok([shell(string), rest.to_vec()].concat()),
+        (None, []) if args.common.explain => Ok(Vec::new()),
+        (None, []) => Err("no command; see srt --help".into()),
+        (None, [one]) if is_shell_string(one) => Ok(shell(one)),
+        (None, command) => Ok(command.to_vec()),
+    }
+}
+
+/// A single argument with blanks that names no executable file: how the reference's manual writes commands.
+fn is_shell_string(word: &OsStr) -> bool {
+    let has_blank = word.as_bytes().iter().any(u8::is_ascii_whitespace);
+    has_blank && access(word, AccessFlags::X_OK).is_err()
+}
+
+fn shell_program() -> &'static str {
+    if ["/bin/bash", "/usr/bin/bash"].iter().any(|path| Path::new(path).exists()) { "bash" } else { "sh" }
+}
+
+/// Proxies of the host that take the place of ours.
+fn host_proxies(network: &NetworkSettings) -> Option<Relay> {
+    let local = |port: std::num::NonZeroU16| RelayTarget::Tcp(format!("127.0.0.1:{port}"));
+    let http = network.http_proxy_port.map(local);
+    let socks = network.socks_proxy_port.map(local);
+    Some(Relay { http: http.clone().or(socks.clone())?, socks })
+}
+
+/// Takes the control descriptor, if anything can ever be read from it.
+fn control_descriptor(number: RawFd) -> Result<OwnedFd, Error> {
+    let fd = front::adopt("--control-fd", number)?;
+    let mode = OFlag::from_bits_truncate(fcntl(&fd, FcntlArg::F_GETFL)?);
+    if mode & OFlag::O_ACCMODE == OFlag::O_WRONLY {
+        return Err(format!("--control-fd {number}: not readable").into());
+    }
+    if File::from(fd.try_clone()?).metadata()?.is_dir() {
+        return Err(format!("--control-fd {number}: a folder, from which nothing can be read").into());
+    }
+    Ok(fd)
+}
+
+/// A running `srt-proxy`, which ends when this process does, however.
+struct Proxy {
+    attach: OwnedFd,
+    _lifeline: OwnedFd,
+    _child: Child,
+}
+
+impl Proxy {
+    fn start(loaded: &Loaded, control: Option<&OwnedFd>, voice: &Voice) -> Result<Self, Error> {
+        let program = beside_us("srt-proxy")?;
+        let (attach, theirs) =
+            socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)?;
+        let (lifeline_end, lifeline) = pipe2(OFlag::O_CLOEXEC)?;
+        let mut settings = File::from(memfd_create("srt-settings", MFdFlags::MFD_CLOEXEC)?);
+        settings.write_all(&loaded.document)?;
+        settings.rewind()?;
+        let mut command = Command::new(&program);
+        let mut pass = |flag: &str, fd: RawFd| -> io::Result<()> {
+            sys::keep_on_exec(fd)?;
+            command.arg(flag).arg(fd.to_string());
+            Ok(())
+        };
+        pass("--attach-fd", theirs.as_raw_fd())?;
+        pass("--settings-fd", settings.as_raw_fd())?;
+        pass("--lifeline-fd", lifeline_end.as_raw_fd())?;
+        if let Some(control) = control {
+            pass("--control-fd", control.as_raw_fd())?;
+        }
+        if voice.is_debug() {
+            command.arg("--debug");
+        }
+        // Out of the way of Ctrl-C: the command decides what it means, and may want to say goodbye to a server.
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0).spawn();
+        let child = child.map_err(|e| format!("{}: {e}", program.display()))?;
+        Ok(Self { attach, _lifeline: lifeline, _child: child })
+    }
+
+    fn uplink(&self) -> Result<Uplink, Error> {
+        let request = Attach::new(format!("srt-{}", getpid()), vec![ListenerKind::Proxy], Vec::new())?;
+        Ok(Uplink::Attach { socket: self.attach.try_clone()?, request })
+    }
+}
+
+/// A program of ours is looked for beside this one, and nowhere else: `PATH` is the caller's, not ours to trust.
+fn beside_us(name: &str) -> io::Result<PathBuf> {
+    let program = std::env::current_exe()?.canonicalize()?.with_file_name(name);
+    if program.is_file() {
+        return Ok(program);
+    }
+    Err(io::Error::new(io::ErrorKind::NotFound, format!("{} is missing", program.display())))
+}
+
+/// A command that can replace our programs is not held by the next run.
+fn warn_of_writable_programs(
+    filesystem: &srt_shared::settings::Filesystem,
+    voice: &Voice,
+) -> Result<(), Error> {
+    let Some(folder) = std::env::current_exe()?.canonicalize()?.parent().map(Path::to_path_buf) else {
+        return Ok(());
+    };
+    let roots = filesystem.allow_write.iter().filter_map(|entry| fs::canonicalize(&entry.path).ok());
+    let writable = filesystem.disabled || roots.into_iter().any(|root| folder.starts_with(root));
+    if writable && access(&folder, AccessFlags::W_OK).is_ok() {
+        voice.warn(&format!(
+            "the command can write to {}, where srt itself is: it could replace what holds the next one",
+            folder.display()
+        ))?;
+    }
+    Ok(())
+}
+
+fn tell_violations(
+    args: &SrtArgs,
+    loaded: &Loaded,
+    command: &[OsString],
+    outcome: &Outcome,
+) -> Result<(), Error> {
+    if let Some(path) = &args.violations {
+        let mut file = OpenOptions::new().append(true).create(true).open(path)?;
+        for event in &outcome.events {
+            serde_json::to_writer(&mut file, event)?;
+            file.write_all(b"\n")?;
+        }
+    }
+    let ignored = front::ignored(&loaded.settings, command);
+    if !args.quiet
+        && let Some(text) = report(&outcome.events, &ignored, outcome.proxy_gone)
+    {
+        eprintln!("{text}");
+    }
+    Ok(())
+}

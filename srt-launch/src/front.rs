@@ -1,0 +1,187 @@
+//! `srt-launch` behind its command line, and what `srt` has in common with it.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Write};
+use std::os::fd::{OwnedFd, RawFd};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use nix::unistd::getpid;
+use srt_shared::attach::{Attach, ListenerKind};
+use srt_shared::settings::{Loaded, Settings};
+
+use crate::apply::Failure;
+use crate::args::LaunchArgs;
+use crate::launch::{self, Outcome, Uplink};
+use crate::limits::PLAN_ATTEMPTS;
+use crate::plan::{Explanation, Inputs, Network, edit, trust_environment};
+use crate::prepare::{self, Voice, Wishes};
+use crate::proxy::{Ignored, Relay, RelayTarget, report};
+use crate::{connect, exit, hint, sys, trust};
+
+/// Host and port, if this program was started under the name of the connect helper.
+pub fn asked_to_connect(mut args: impl Iterator<Item = OsString>) -> Option<(String, String)> {
+    let program = args.next()?;
+    if Path::new(&program).file_name() != Some(OsStr::new(connect::NAME)) {
+        return None;
+    }
+    Some((args.next()?.into_string().ok()?, args.next()?.into_string().ok()?))
+}
+
+/// Help and version are no failures; anything else is ours, not the command's.
+pub fn usage(error: &clap::Error) -> ExitCode {
+    let _ = error.print();
+    if error.use_stderr() { exit::code(exit::OWN_FAILURE) } else { ExitCode::SUCCESS }
+}
+
+/// Runs `srt-launch`. Returns its exit status.
+pub fn launch(args: LaunchArgs) -> i32 {
+    let voice = Voice::new("srt-launch", &args.common);
+    match try_launch(args, &voice) {
+        Ok(status) => status,
+        Err(e) => {
+            voice.error(&e);
+            exit::OWN_FAILURE
+        }
+    }
+}
+
+fn try_launch(args: LaunchArgs, voice: &Voice) -> Result<i32, Box<dyn std::error::Error>> {
+    if args.command.is_empty() && !args.common.explain {
+        return Err("no command; see srt-launch --help".into());
+    }
+    let loaded = prepare::settings(&args.common, voice)?;
+    let sets = args.setenv.iter().map(|(name, value)| (name.clone(), Some(value.clone())));
+    let wishes = Wishes {
+        chdir: args.chdir.clone(),
+        env_edits: sets.chain(args.unsetenv.iter().map(|name| (name.clone(), None))).collect(),
+        pass_fds: args.pass_fd.clone(),
+        hidden: hidden_files(&loaded.settings),
+    };
+    let uplink = uplink(&args, &loaded.settings, voice)?;
+    let network = if matches!(uplink, Uplink::None) { Network::None } else { Network::Proxy };
+    let inputs = prepare::inputs(&loaded, network, wishes)?;
+    if args.common.explain {
+        return explain(&inputs, args.common.json, voice);
+    }
+    let outcome = run(&inputs, &args.command, uplink, voice)?;
+    if let Some(text) = report(&outcome.events, &ignored(&loaded.settings, &args.command), outcome.proxy_gone)
+    {
+        eprintln!("{text}");
+    }
+    Ok(outcome.status)
+}
+
+fn uplink(
+    args: &LaunchArgs,
+    settings: &Settings,
+    voice: &Voice,
+) -> Result<Uplink, Box<dyn std::error::Error>> {
+    let relay = |http| Uplink::Relay(Relay { http, socks: None });
+    if let Some(fd) = args.proxy_fd {
+        let name = args.name.clone().unwrap_or_else(|| format!("srt-launch-{}", getpid()));
+        return Ok(attach(adopt("--proxy-fd", fd)?, name, args)?);
+    }
+    if let Some(path) = &args.proxy_unix {
+        return Ok(relay(RelayTarget::Unix(path.clone())));
+    }
+    if let Some(address) = &args.proxy {
+        return Ok(relay(RelayTarget::Tcp(address.clone())));
+    }
+    if !args.no_network && !settings.network.allowed_domains.is_empty() {
+        voice.warn(
+            "the command has no network: give --proxy-fd, --proxy-unix or --proxy, or say --no-network",
+        )?;
+    }
+    Ok(Uplink::None)
+}
+
+fn attach(
+    socket: OwnedFd,
+    name: String,
+    args: &LaunchArgs,
+) -> Result<Uplink, srt_shared::attach::AttachError> {
+    let request = Attach::new(name, vec![ListenerKind::Proxy], args.allow.clone())?;
+    Ok(Uplink::Attach { socket, request })
+}
+
+/// Takes over a descriptor that the caller opened for us.
+pub fn adopt(flag: &str, fd: RawFd) -> io::Result<OwnedFd> {
+    sys::adopt(fd).map_err(|errno| io::Error::other(format!("{flag} {fd}: {}", errno.desc())))
+}
+
+/// Files of the settings that hold secrets of ours: no command may read the key that signs what it trusts.
+pub fn hidden_files(settings: &Settings) -> Vec<PathBuf> {
+    let ca = settings.network.tls_terminate.as_ref().and_then(|tls| tls.ca.as_ref());
+    ca.map(|files| PathBuf::from(&files.key)).and_then(|key| key.canonicalize().ok()).into_iter().collect()
+}
+
+/// Prints the plan.
+pub fn explain(inputs: &Inputs, json: bool, voice: &Voice) -> Result<i32, Box<dyn std::error::Error>> {
+    let plan = prepare::plan(inputs, voice)?;
+    let explanation = Explanation::new(&plan, inputs);
+    let mut out = io::stdout().lock();
+    let written = if json { writeln!(out, "{:#}", explanation.json()) } else { write!(out, "{explanation}") };
+    match written {
+        // The reader of a long explanation may have seen enough.
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(e.into()),
+        _ => Ok(0),
+    }
+}
+
+/// Computes the plan and runs it. Files come and go meanwhile: then the plan is made anew.
+pub fn run(
+    inputs: &Inputs,
+    argv: &[OsString],
+    mut uplink: Uplink,
+    voice: &Voice,
+) -> Result<Outcome, Box<dyn std::error::Error>> {
+    let roots = inputs.env.get(OsStr::new("SSL_CERT_FILE")).map(PathBuf::from);
+    let tls = inputs.settings.network.tls_terminate.as_ref();
+    let extra: Vec<PathBuf> =
+        tls.into_iter().flat_map(|tls| &tls.extra_ca_cert_paths).map(|path| inputs.home_path(path)).collect();
+    let trusting = |ca_pem: &str, env: &mut _| {
+        trust_environment(env, &trust::places());
+        edit(env, &inputs.env_edits);
+        trust::provide(ca_pem, roots.as_deref(), &extra)
+    };
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        let plan = prepare::plan(inputs, voice)?;
+        let again = uplink.try_clone()?;
+        let mut warnings = Vec::new();
+        let result = launch::run(plan, argv, uplink, &trusting, &mut |text| warnings.push(text.to_owned()));
+        for warning in warnings {
+            voice.warn(&warning)?;
+        }
+        match result {
+            Err(failure) if failure.is_stale_plan() && attempts < PLAN_ATTEMPTS => {
+                voice.debug(&format!("{failure}; the files have changed, trying again"));
+                uplink = again;
+            }
+            Ok(outcome) => return Ok(outcome),
+            Err(failure) => return Ok(Outcome::failed(tell(&failure, voice))),
+        }
+    }
+}
+
+/// Says what failed and what to change. Returns the exit status.
+fn tell(failure: &Failure, voice: &Voice) -> i32 {
+    voice.error(failure);
+    if let Some(hint) = hint::hint(failure) {
+        voice.error(&format!("hint: {hint}"));
+    }
+    failure.exit_status()
+}
+
+/// `ignoreViolations` for a command.
+pub fn ignored(settings: &Settings, command: &[OsString]) -> Ignored {
+    let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
+    Ignored::of_command(&settings.ignore_violations, &words.join(" "))
+}
+
+/// What both programs hand from the settings to the plan.
+pub fn wishes(loaded: &Loaded) -> Wishes {
+    Wishes { hidden: hidden_files(&loaded.settings), ..Wishes::default() }
+}

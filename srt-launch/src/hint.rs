@@ -1,0 +1,46 @@
+//! What to change where the surroundings refuse a step.
+
+use std::fs;
+
+use nix::errno::Errno;
+use nix::unistd::geteuid;
+
+use crate::apply::{Failure, Step};
+
+/// One line for whoever can change it; `None` where we know nothing.
+pub fn hint(failure: &Failure) -> Option<&'static str> {
+    let errno = Errno::from_raw(failure.errno);
+    match (failure.step, errno) {
+        (Step::Namespaces, Errno::ENOSPC) => {
+            Some("raise user.max_user_namespaces (sysctl -w user.max_user_namespaces=10000)")
+        }
+        (Step::Namespaces, Errno::EPERM) if is("/proc/sys/kernel/unprivileged_userns_clone", "0") => {
+            Some("unprivileged user namespaces are off: sysctl -w kernel.unprivileged_userns_clone=1")
+        }
+        (Step::Namespaces, Errno::EPERM | Errno::EACCES) => Some(
+            "a container's system call filter refuses new namespaces: run it with a profile that allows them \
+             (docker run --security-opt seccomp=unconfined)",
+        ),
+        (Step::UserMap, Errno::EPERM) if geteuid().is_root() => Some(
+            "root needs CAP_SETFCAP in its bounding set to map uid 0: grant it, or run as an ordinary user",
+        ),
+        (Step::UserMap | Step::Network | Step::HostTree | Step::Mount, Errno::EPERM | Errno::EACCES)
+            if is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1") =>
+        {
+            Some(
+                "AppArmor takes the privileges of new user namespaces away (Ubuntu 24.04 and later): sysctl -w \
+                 kernel.apparmor_restrict_unprivileged_userns=0, or a profile that allows `userns` for this program",
+            )
+        }
+        (Step::Proc, Errno::EPERM) => Some(
+            "parts of the outer /proc are masked, so the kernel refuses a fresh one: run the container with \
+             --security-opt systempaths=unconfined, or set `enableWeakerNestedSandbox`",
+        ),
+        (_, Errno::ENOSYS) => Some("this kernel is too old: Linux 5.12 or later is needed"),
+        _ => None,
+    }
+}
+
+fn is(file: &str, value: &str) -> bool {
+    fs::read_to_string(file).is_ok_and(|text| text.trim() == value)
+}

@@ -1,0 +1,204 @@
+//! From a plan to a command that has run.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::{IoSlice, IoSliceMut};
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use nix::errno::Errno;
+use nix::sys::socket::{AddressFamily, ControlMessage, MsgFlags, SockFlag, SockType, sendmsg, socketpair};
+use srt_shared::attach::Attach;
+use srt_shared::event::Event;
+
+use crate::apply::{self, Caller, Command, During, Failure, Session, Step};
+use crate::channel::{self, Order, Report};
+use crate::init;
+use crate::monitor::{self, Signals};
+use crate::placeholders::Keeper;
+use crate::plan::{Plan, Provided};
+use crate::proxy::{self, Liveness, Relay};
+use crate::sys;
+
+/// Where the sandbox's port leads.
+#[derive(Debug)]
+pub enum Uplink {
+    /// Nowhere.
+    None,
+    /// To a running `srt-proxy`, over its attach socket.
+    Attach {
+        /// The socket.
+        socket: OwnedFd,
+        /// What it is asked for.
+        request: Attach,
+    },
+    /// To another proxy of the host.
+    Relay(Relay),
+}
+
+impl Uplink {
+    /// The same once more, for another attempt.
+    pub fn try_clone(&self) -> std::io::Result<Self> {
+        Ok(match self {
+            Self::None => Self::None,
+            Self::Attach { socket, request } => {
+                Self::Attach { socket: socket.try_clone()?, request: request.clone() }
+            }
+            Self::Relay(relay) => Self::Relay(relay.clone()),
+        })
+    }
+}
+
+/// Makes, from the proxy's CA certificate, the files and the environment that the command gets because TLS is
+/// terminated.
+pub type Trusting<'a> = &'a dyn Fn(&str, &mut BTreeMap<OsString, OsString>) -> Vec<Provided>;
+
+/// How a run has ended.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The exit status of the command.
+    pub status: i32,
+    /// What the proxy refused meanwhile.
+    pub events: Vec<Event>,
+    /// Whether the proxy ended before the command did.
+    pub proxy_gone: bool,
+}
+
+impl Outcome {
+    /// A run that ended with a failure which was told already.
+    pub fn failed(status: i32) -> Self {
+        Self { status, events: Vec::new(), proxy_gone: false }
+    }
+}
+
+/// Runs `argv` in the sandbox that `plan` describes.
+///
+/// # Errors
+/// The step that failed. The command has then not run, or could not be executed ([`Failure::exit_status`]).
+pub fn run(
+    mut plan: Plan,
+    argv: &[OsString],
+    uplink: Uplink,
+    trust: Trusting<'_>,
+    warn: &mut dyn FnMut(&str),
+) -> Result<Outcome, Failure> {
+    let signals = Signals::take()?;
+    let terminal = Session::of_caller();
+    let keeper = Keeper::start(&mut plan)?;
+    let mut way_out = WayOut::prepare(uplink)?;
+    let (outside, inside) = channel::pair()?;
+    let mut outside = Some(outside);
+    let caller = Caller::current();
+
+    let child = sys::clone_child(apply::flags(&plan.isolation), || {
+        // Or pid 1 would hold the very pipe whose end tells it that the launcher is dead.
+        outside = None;
+        let built = apply::build(&mut plan, caller, |plan| way_out.connect(plan, trust));
+        let result = built.and_then(|warning| {
+            if let Some(text) = warning {
+                inside.send(&Report::Warning(text));
+            }
+            let command = Command::new(argv, &plan)?;
+            init::run(&plan, &command, terminal, signals.before(), &inside)
+        });
+        result.unwrap_or_else(|failure| {
+            inside.send(&Report::Failed(failure.clone()));
+            failure.exit_status()
+        })
+    })
+    .during(Step::Namespaces, "clone")?;
+    drop(inside);
+    let mut outside = outside.ok_or(Errno::EBADF).during(Step::Launch, "keep our end of the channel")?;
+    if let Some(keeper) = &keeper {
+        keeper.guard(&child)?;
+    }
+    way_out.serve()?;
+    outside.send(Order::Go);
+    let guard = keeper.as_ref().map(Keeper::ended);
+    let status = monitor::watch(&child, &mut outside, &signals, terminal, guard, warn);
+    if let Some(keeper) = keeper {
+        keeper.finish();
+    }
+    let (events, proxy_gone) = way_out.finish();
+    Ok(Outcome { status: status?, events, proxy_gone })
+}
+
+/// The way out while it is made: inside makes the listener, outside serves it.
+enum WayOut {
+    None,
+    Attach { socket: OwnedFd, request: Attach, session: proxy::Session },
+    Relay { relay: Option<Relay>, ours: Option<OwnedFd>, theirs: Option<OwnedFd> },
+}
+
+impl WayOut {
+    fn prepare(uplink: Uplink) -> Result<Self, Failure> {
+        Ok(match uplink {
+            Uplink::None => Self::None,
+            Uplink::Attach { socket, request } => {
+                let session = proxy::Session::pair().during(Step::Proxy, "socketpair")?;
+                Self::Attach { socket, request, session }
+            }
+            Uplink::Relay(relay) => {
+                let flags = SockFlag::SOCK_CLOEXEC;
+                let (ours, theirs) = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, flags)
+                    .during(Step::Proxy, "socketpair")?;
+                Self::Relay { relay: Some(relay), ours: Some(ours), theirs: Some(theirs) }
+            }
+        })
+    }
+
+    /// Inside: makes the listener and hands it out. No descriptor of it stays here.
+    fn connect(&mut self, plan: &mut Plan, trust: Trusting<'_>) -> Result<(), Failure> {
+        let listen = || proxy::listen().during(Step::Proxy, "listen");
+        match std::mem::replace(self, Self::None) {
+            Self::None => Ok(()),
+            Self::Attach { socket, request, mut session } => {
+                let ca = session.attach(socket, &request, listen()?).map_err(|e| Failure::proxy(&e))?;
+                if let Some(pem) = ca {
+                    plan.provided.extend(trust(&pem, &mut plan.env));
+                }
+                Ok(())
+            }
+            Self::Relay { theirs, .. } => {
+                let listener = listen()?;
+                let socket = theirs.ok_or(Errno::EBADF).during(Step::Proxy, "sendmsg")?;
+                let fds = [listener.as_raw_fd()];
+                let control = [ControlMessage::ScmRights(&fds)];
+                sendmsg::<()>(socket.as_raw_fd(), &[IoSlice::new(b"l")], &control, MsgFlags::empty(), None)
+                    .during(Step::Proxy, "sendmsg")?;
+                Ok(())
+            }
+        }
+    }
+
+    /// Outside: forgets what is inside's, and serves what it hands out.
+    fn serve(&mut self) -> Result<(), Failure> {
+        match self {
+            Self::None => {}
+            Self::Attach { session, .. } => session.keep_ours(),
+            Self::Relay { relay, ours, theirs } => {
+                *theirs = None;
+                let mut byte = [0];
+                let socket = ours.take().ok_or(Errno::EBADF).during(Step::Proxy, "recvmsg")?;
+                let received = sys::receive_descriptor(&socket, &mut [IoSliceMut::new(&mut byte)]);
+                // Nothing comes if inside has failed, which it reports itself.
+                if let (_, Some(listener)) = received.during(Step::Proxy, "recvmsg")?
+                    && let Some(relay) = relay.take()
+                {
+                    relay.serve(listener);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What the proxy has told, and whether it is gone.
+    fn finish(self) -> (Vec<Event>, bool) {
+        match self {
+            Self::Attach { session, .. } => {
+                let (events, liveness) = session.events();
+                (events, liveness == Liveness::Gone)
+            }
+            _ => (Vec::new(), false),
+        }
+    }
+}

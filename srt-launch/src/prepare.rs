@@ -1,0 +1,151 @@
+//! What both programs do before anything runs: settings, and from them and the file system a plan.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::OsString;
+use std::os::fd::RawFd;
+use std::path::{Path, PathBuf};
+
+use nix::unistd::{Uid, User, geteuid};
+use srt_shared::settings::{LoadError, Loaded, Source, load};
+
+use crate::args::Common;
+use crate::placeholders::live_placeholders;
+use crate::plan::{Inputs, Network, Plan, PlanError};
+
+/// Why nothing runs.
+#[derive(Debug, thiserror::Error)]
+pub enum PrepareError {
+    /// No settings.
+    #[error(transparent)]
+    Settings(#[from] LoadError),
+    /// No plan.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// `--strict`
+    #[error("{0} (an error because of --strict)")]
+    Strict(String),
+    /// There is no folder to be in.
+    #[error("the working directory cannot be found: {0}")]
+    WorkingDirectory(std::io::Error),
+    /// Nothing says what `~` is.
+    #[error("no home directory: set HOME")]
+    NoHome,
+}
+
+/// What the command line says beyond settings.
+#[derive(Debug, Default)]
+pub struct Wishes {
+    /// Where the command starts.
+    pub chdir: Option<PathBuf>,
+    /// Variables set and taken, in order.
+    pub env_edits: Vec<(OsString, Option<OsString>)>,
+    /// Descriptors the command keeps.
+    pub pass_fds: Vec<RawFd>,
+    /// Files that no command may see.
+    pub hidden: Vec<PathBuf>,
+}
+
+/// Says things on stderr, once each.
+#[derive(Debug)]
+pub struct Voice {
+    program: &'static str,
+    strict: bool,
+    debug: bool,
+}
+
+impl Voice {
+    /// The voice of a program.
+    pub fn new(program: &'static str, common: &Common) -> Self {
+        let debug = common.debug || env::var_os("SRT_DEBUG").is_some_and(|value| !value.is_empty());
+        Self { program, strict: common.strict, debug }
+    }
+
+    /// A failure of ours.
+    pub fn error(&self, text: &dyn std::fmt::Display) {
+        for line in text.to_string().lines() {
+            eprintln!("{}: {line}", self.program);
+        }
+    }
+
+    /// Something is not as one might expect. An error under `--strict`.
+    pub fn warn(&self, text: &str) -> Result<(), PrepareError> {
+        if self.strict {
+            return Err(PrepareError::Strict(text.to_owned()));
+        }
+        eprintln!("{}: warning: {text}", self.program);
+        Ok(())
+    }
+
+    /// What helps to understand.
+    pub fn debug(&self, text: &str) {
+        if self.debug {
+            eprintln!("{}: {text}", self.program);
+        }
+    }
+
+    /// Whether [`Self::debug`] says anything.
+    pub fn is_debug(&self) -> bool {
+        self.debug
+    }
+}
+
+/// Reads the settings, and tells their warnings.
+pub fn settings(common: &Common, voice: &Voice) -> Result<Loaded, PrepareError> {
+    let home = home()?;
+    let source = match &common.settings {
+        Some(file) => Source::File(file),
+        None => Source::Home(&home),
+    };
+    let loaded = load(source)?;
+    for warning in &loaded.warnings {
+        voice.warn(&warning.to_string())?;
+    }
+    match &loaded.file {
+        Some(file) => voice.debug(&format!("settings from {}", file.display())),
+        None => voice.debug("no settings file: built-in defaults"),
+    }
+    Ok(loaded)
+}
+
+/// What the plan is computed from.
+pub fn inputs(loaded: &Loaded, network: Network, wishes: Wishes) -> Result<Inputs, PrepareError> {
+    let cwd = env::current_dir().map_err(PrepareError::WorkingDirectory)?;
+    let cwd = wishes.chdir.map_or_else(|| cwd.clone(), |chdir| cwd.join(chdir));
+    Ok(Inputs {
+        settings: loaded.settings.clone(),
+        settings_file: loaded.file.clone(),
+        home: home()?,
+        cwd,
+        uid: geteuid().as_raw(),
+        env: env::vars_os().collect::<BTreeMap<_, _>>(),
+        env_edits: wishes.env_edits,
+        network,
+        trust: None,
+        pass_fds: wishes.pass_fds,
+        own_state: wishes.hidden,
+        foreign_placeholders: live_placeholders(),
+    })
+}
+
+/// Computes the plan, and tells its warnings.
+pub fn plan(inputs: &Inputs, voice: &Voice) -> Result<Plan, PrepareError> {
+    let plan = Plan::compute(inputs)?;
+    for warning in &plan.warnings {
+        voice.warn(warning)?;
+    }
+    for note in &plan.notes {
+        voice.debug(note);
+    }
+    Ok(plan)
+}
+
+fn home() -> Result<PathBuf, PrepareError> {
+    if let Some(home) = env::var_os("HOME")
+        && Path::new(&home).is_absolute()
+    {
+        return Ok(home.into());
+    }
+    let user = User::from_uid(Uid::effective()).ok().flatten();
+    user.map(|user| user.dir).ok_or(PrepareError::NoHome)
+}
