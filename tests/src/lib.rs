@@ -6,4 +6,5 @@
 pub mod binary;
 pub mod program;
 pub mod proxy;
-mod sys;
+pub mod sandbox;
+pub mod sys;

@@ -1,7 +1,7 @@
-//! The only unsafe code of the harness: children that inherit descriptors.
+//! The only unsafe code of the harness: descriptors that children inherit, System V objects.
 #![allow(unsafe_code)]
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -21,4 +21,64 @@ pub fn inherit(command: &mut Command, fds: Vec<OwnedFd>) {
     // SAFETY: between fork and exec the closure only calls fcntl, which is async-signal-safe, on descriptors that
     // it owns; it does not allocate.
     unsafe { command.pre_exec(keep_open) };
+}
+
+/// A copy of a descriptor, under the first free number from `number` on.
+pub fn copy_from(number: RawFd, fd: impl AsFd) -> OwnedFd {
+    let copy = fcntl(fd, FcntlArg::F_DUPFD_CLOEXEC(number)).expect("a free descriptor");
+    // SAFETY: the kernel has just made it for us.
+    unsafe { OwnedFd::from_raw_fd(copy) }
+}
+
+/// Kinds of System V objects.
+#[derive(Debug, Clone, Copy)]
+#[expect(missing_docs, reason = "they are their names")]
+pub enum SystemV {
+    Memory,
+    Semaphores,
+    Messages,
+}
+
+/// A System V object of this user, removed when it goes.
+#[derive(Debug)]
+pub struct SystemVObject {
+    kind: SystemV,
+    id: i32,
+    /// What names it in this ipc namespace.
+    pub key: i32,
+}
+
+impl SystemVObject {
+    /// Makes one under a key that is free.
+    pub fn new(kind: SystemV) -> Self {
+        let first = (std::process::id() & 0xffff) as i32 | 0x5172_0000;
+        let flags = libc::IPC_CREAT | libc::IPC_EXCL | 0o600;
+        for key in first.. {
+            // SAFETY: numbers only.
+            let id = unsafe {
+                match kind {
+                    SystemV::Memory => libc::shmget(key, 4096, flags),
+                    SystemV::Semaphores => libc::semget(key, 1, flags),
+                    SystemV::Messages => libc::msgget(key, flags),
+                }
+            };
+            if id >= 0 {
+                return Self { kind, id, key };
+            }
+        }
+        panic!("no free key")
+    }
+}
+
+impl Drop for SystemVObject {
+    fn drop(&mut self) {
+        // SAFETY: IPC_RMID takes no argument.
+        unsafe {
+            match self.kind {
+                SystemV::Memory => libc::shmctl(self.id, libc::IPC_RMID, std::ptr::null_mut()),
+                SystemV::Semaphores => libc::semctl(self.id, 0, libc::IPC_RMID),
+                SystemV::Messages => libc::msgctl(self.id, libc::IPC_RMID, std::ptr::null_mut()),
+            }
+        };
+    }
 }
