@@ -4,8 +4,8 @@ use std::time::Duration;
 
 /// Bytes read from `--ca-fd`: a certificate and an RSA key in PEM are under 10 KiB; a chain with a preamble fits too.
 pub const CA_BYTES: u64 = 1 << 20;
-/// How long the host may take to write the CA and close its end.
-pub const CA_READ: Duration = Duration::from_secs(10);
+/// How long the host may take to write the CA, or the settings, and close its end.
+pub const START_INPUT: Duration = Duration::from_secs(10);
 
 /// Buffer of a connection that waits for a request: most heads fit, and 256 idle tunnels hold half a MiB.
 pub const READ_IDLE: usize = 2 * 1024;
@@ -152,6 +152,9 @@ pub const SESSIONS: usize = 1024;
 
 /// Bytes of one line of settings; a list of 10,000 hosts is a quarter of a MiB.
 pub const CONTROL_LINE: u64 = 4 << 20;
+
+/// Lines read ahead while one is put into force: the writer has to wait sooner than memory grows.
+pub const CONTROL_QUEUED: usize = 4;
 
 /// Bytes of the settings on `--settings-fd`.
 pub const SETTINGS: u64 = 4 << 20;
