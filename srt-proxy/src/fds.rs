@@ -235,16 +235,25 @@ impl PacketSocket {
         Ok(Some(Self { fd: Arc::new(sys::watch(fd)?) }))
     }
 
-    /// The next packet. One of no bytes is the end of the stream.
-    pub async fn receive(&self, buffer: &mut [u8]) -> io::Result<Packet> {
+    /// The next packet; `None` when the other end has closed.
+    pub async fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<Packet>> {
         loop {
             let mut guard = self.fd.readable().await?;
             match guard.try_io(|fd| sys::receive(fd, buffer)) {
                 Ok(Err(e)) if e.kind() == io::ErrorKind::Interrupted => {}
-                Ok(result) => return result,
+                // The end reads like an empty packet, which one launcher of many may send.
+                Ok(Ok(packet)) if packet.len == 0 && self.has_ended() => return Ok(None),
+                Ok(result) => return result.map(Some),
                 Err(_would_block) => {}
             }
         }
+    }
+
+    /// Also where the other end has only ended its sending side, after which every read is empty.
+    fn has_ended(&self) -> bool {
+        let flags = PollFlags::from_bits_retain(libc::POLLRDHUP);
+        let mut fds = [PollFd::new(self.fd.as_fd(), flags)];
+        poll(&mut fds, PollTimeout::ZERO) != Ok(0)
     }
 
     /// Sends a packet without waiting: to a peer that does not read, it is lost.

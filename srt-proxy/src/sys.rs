@@ -4,12 +4,10 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::io::IoSliceMut;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Mutex;
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
-use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
 use tokio::io::unix::AsyncFd;
 
 static ADOPTED: Mutex<BTreeSet<RawFd>> = Mutex::new(BTreeSet::new());
@@ -52,24 +50,43 @@ pub struct Packet {
     pub truncated: bool,
 }
 
-/// Descriptors one packet can carry here: a session and its four kinds of listeners, and some to be refused.
-const FDS: usize = 16;
+/// The most descriptors that Linux lets one packet carry (`SCM_MAX_FD`).
+const FDS: usize = 253;
 
 /// Receives one packet from a `SOCK_SEQPACKET` socket.
+///
+/// Owns every descriptor that comes, also where the kernel had to leave some away because this process has too many
+/// open: nix gives none back then, and they would stay open for ever.
 pub fn receive(socket: &impl AsRawFd, buffer: &mut [u8]) -> io::Result<Packet> {
-    let mut space = nix::cmsg_space!([RawFd; FDS]);
-    let mut slices = [IoSliceMut::new(buffer)];
-    let flags = MsgFlags::MSG_CMSG_CLOEXEC | MsgFlags::MSG_DONTWAIT;
-    let message = recvmsg::<()>(socket.as_raw_fd(), &mut slices, Some(&mut space), flags)?;
+    let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+    // Of words, because control messages are aligned to them.
+    let mut space = [0_u64; FDS.div_ceil(2) + size_of::<libc::cmsghdr>().div_ceil(8)];
+    // SAFETY: a message header of zeros is one with nothing in it.
+    let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+    (header.msg_iov, header.msg_iovlen) = (&raw mut part, 1);
+    (header.msg_control, header.msg_controllen) = (space.as_mut_ptr().cast(), size_of_val(&space) as _);
+    let flags = libc::MSG_CMSG_CLOEXEC | libc::MSG_DONTWAIT;
+    // SAFETY: the header points to `buffer` and `space`, with their lengths, which outlive the call.
+    let read = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut header, flags) };
+    let len = usize::try_from(read).map_err(|_| io::Error::last_os_error())?;
     let mut fds = Vec::new();
-    for control in message.cmsgs()? {
-        if let ControlMessageOwned::ScmRights(received) = control {
-            // SAFETY: the kernel has just made these descriptors for this call, so nobody else owns them.
-            fds.extend(received.into_iter().map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }));
+    // SAFETY: the kernel has filled the header and its control messages in.
+    let mut next = unsafe { libc::CMSG_FIRSTHDR(&raw const header) };
+    // SAFETY: null, or a control message within `space`.
+    while let Some(control) = unsafe { next.as_ref() } {
+        if (control.cmsg_level, control.cmsg_type) == (libc::SOL_SOCKET, libc::SCM_RIGHTS) {
+            // SAFETY: its data are `cmsg_len` less the header bytes of descriptors, which the kernel has just made for
+            // this call, so nobody else owns them.
+            fds.extend(unsafe {
+                let count = (control.cmsg_len as usize - libc::CMSG_LEN(0) as usize) / size_of::<RawFd>();
+                let first = libc::CMSG_DATA(next).cast::<RawFd>();
+                (0..count).map(move |at| OwnedFd::from_raw_fd(first.add(at).read_unaligned()))
+            });
         }
+        // SAFETY: both are as the kernel left them.
+        next = unsafe { libc::CMSG_NXTHDR(&raw const header, next) };
     }
-    let truncated = message.flags.intersects(MsgFlags::MSG_TRUNC | MsgFlags::MSG_CTRUNC);
-    Ok(Packet { len: message.bytes, fds, truncated })
+    Ok(Packet { len, fds, truncated: header.msg_flags & (libc::MSG_TRUNC | libc::MSG_CTRUNC) != 0 })
 }
 
 /// Tells glibc's allocator to keep buffers of the size of a request's body. By default it gives 128 KiB back to the
