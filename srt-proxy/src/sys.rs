@@ -126,7 +126,9 @@ pub fn tune_allocator() {
 mod tests {
     use std::io::IoSlice;
 
-    use nix::sys::socket::{AddressFamily, ControlMessage, MsgFlags, SockFlag, SockType, sendmsg, socketpair};
+    use nix::sys::socket::{
+        AddressFamily, ControlMessage, MsgFlags, SockFlag, SockType, sendmsg, socketpair,
+    };
 
     use super::*;
 

@@ -113,7 +113,9 @@ impl SettingsPolicies {
     /// into: clients were told to trust our CA, and a decider to see their requests.
     fn termination(&self, network: &Network) -> Termination {
         let Some(leaves) = &self.leaves else {
-            return Termination::Off("TLS is not terminated: network.tlsTerminate was not set when the proxy started");
+            return Termination::Off(
+                "TLS is not terminated: network.tlsTerminate was not set when the proxy started",
+            );
         };
         let tls = network.tls_terminate.clone().unwrap_or_default();
         Termination::On(Terminating {
