@@ -1,5 +1,8 @@
 //! The ready-made rules files, request by request: what they must allow, and every way round that they must refuse.
 
+// A panic here is a test that failed.
+#![allow(clippy::unwrap_used)]
+
 use std::path::{Path, PathBuf};
 
 use srt_decider_example::{check::explain, request::parse_request, rules::Rules};

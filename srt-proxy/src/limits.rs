@@ -22,8 +22,11 @@ pub const TUNNELS: u32 = 256;
 pub const VERDICT_MS: u64 = 5_000;
 /// Body bytes held for the decider in all. Part of the protocol: hosts size their memory by it.
 pub const HELD_BODIES: usize = 64 << 20;
-/// Events waiting for their reader; some 300 bytes each.
+/// Events waiting for their reader; some 300 bytes each, 5 KiB at the most.
 pub const EVENTS_QUEUED: usize = 4096;
+/// Characters of a method or path in an event. All of the event must fit into a packet for the launcher, and many of
+/// them wait in the queue.
+pub const EVENT_TEXT: usize = 2048;
 /// Frames written for a decider that does not read: two of the largest body frames and the requests beside them.
 /// Past it the decider counts as dead.
 pub const FRAMES_QUEUED: usize = 117 << 20;

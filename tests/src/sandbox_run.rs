@@ -76,6 +76,11 @@ impl AttachProxy {
         self.attach.try_clone().unwrap()
     }
 
+    /// Closes the launchers' end of the attach socket.
+    pub fn close_attach(self) -> TestProxy {
+        self.proxy
+    }
+
     /// Sends one packet, with descriptors, as a launcher would.
     pub fn send(&self, packet: &[u8], fds: &[OwnedFd]) {
         let fds: Vec<_> = fds.iter().map(AsRawFd::as_raw_fd).collect();

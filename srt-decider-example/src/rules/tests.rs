@@ -171,7 +171,7 @@ fn the_first_rule_that_applies_decides() {
         ("GET https://a.test/SECRET/x", "secret: DENY 404 denied by a rule"),
         ("GET https://a.test/secret;v/x", "secret: DENY 404 denied by a rule"),
         ("GET https://a.test/x/../secret", "secret: DENY 404 denied by a rule"),
-        ("POST https://a.test/x", "otherwise: DENY 451 not here"),
+        ("POST https://a.test/y", "otherwise: DENY 451 not here"),
         ("GET https://a.test/x/../y", "otherwise: DENY 451 not here (the path has a dot component)"),
         (
             "GET https://a.test:8443/x",
