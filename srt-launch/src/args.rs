@@ -114,7 +114,7 @@ pub struct LaunchArgs {
     pub unsetenv: Vec<OsString>,
 
     /// The command and its arguments
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
 
@@ -164,7 +164,7 @@ pub struct SrtArgs {
     pub violations: Option<PathBuf>,
 
     /// The command and its arguments
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
 
@@ -213,6 +213,16 @@ mod tests {
         }
         assert!(srt(&["-d", "true"]).common.debug);
         assert!(!srt(&["true", "-d"]).common.debug);
+    }
+
+    #[test]
+    fn a_misspelt_option_is_no_command() {
+        for args in
+            [&["srt", "--quite", "npm", "test"][..], &["srt", "-x", "true"], &["srt", "-d", "--", "--"]]
+        {
+            assert_eq!(SrtArgs::try_parse_from(args).is_err(), !args.contains(&"--"), "{args:?}");
+        }
+        assert!(LaunchArgs::try_parse_from(["srt-launch", "--no-netwrok", "true"]).is_err());
     }
 
     #[test]
