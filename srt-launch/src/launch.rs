@@ -92,7 +92,9 @@ pub fn run(
     let child = sys::clone_child(apply::flags(&plan.isolation), || {
         // Copies of the launcher's ends would keep its death from being seen.
         drop(outside.take());
-        keeper.take().map(Keeper::forget);
+        if let Some(keeper) = keeper.take() {
+            keeper.forget();
+        }
         let built = apply::build(&mut plan, caller, |plan| way_out.connect(plan, trust));
         let result = built.and_then(|warning| {
             if let Some(text) = warning {

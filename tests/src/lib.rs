@@ -6,5 +6,6 @@
 pub mod binary;
 pub mod program;
 pub mod proxy;
+pub mod sandbox;
 pub mod sandbox_run;
-mod sys;
+pub mod sys;

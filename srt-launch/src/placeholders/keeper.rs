@@ -117,9 +117,9 @@ fn keep(wanted: &[Placeholder], launcher: BorrowedFd<'_>) -> i32 {
     detach(launcher);
     let mut held = Vec::new();
     let manifest = Manifest::create().during(Step::Placeholders, "make a manifest in /dev/shm");
-    let made = manifest.and_then(|mut manifest| {
+    let made = manifest.map(|mut manifest| {
         let refused = make_all(wanted, &mut manifest, &mut held);
-        Ok((manifest, refused))
+        (manifest, refused)
     });
     let (manifest, answer) = match made {
         Ok((manifest, Ok(refused))) => (Some(manifest), Answer::Ready(refused)),

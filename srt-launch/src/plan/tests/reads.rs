@@ -49,7 +49,11 @@ fn what_is_writable_is_readable() {
         json!({"denyRead": ["s"], "allowRead": ["s/w"], "allowWrite": ["."]}),
         &["writable w", "empty-dir s", "reopen s/w"],
     );
-    check(&tree, json!({"denyRead": ["s"], "allowRead": ["s"], "allowWrite": ["."]}), &["writable w"]);
+    check(
+        &tree,
+        json!({"denyRead": ["s"], "allowRead": ["s"], "allowWrite": ["."]}),
+        &["writable w", "read-only s"],
+    );
     // A write deny leaves it shown, and read-only.
     check(
         &tree,
@@ -86,7 +90,8 @@ fn a_denied_root_is_its_folders() {
     assert_eq!(planned.mounts(), ["reopen w"]);
     let planned = tree.plan(json!({"denyRead": ["/"], "allowRead": ["/"]}));
     assert!(
-        planned.plan.mounts.iter().all(|mount| mount.target == Path::new("/tmp/claude")),
+        // Whose it is on this machine decides its name.
+        planned.plan.mounts.iter().all(|mount| mount.target.to_string_lossy().starts_with("/tmp/claude")),
         "{:?}",
         planned.plan.mounts
     );
