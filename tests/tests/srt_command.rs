@@ -195,6 +195,15 @@ fn what_is_weaker_than_it_looks_is_warned_of_and_an_error_when_strict() {
 }
 
 #[test]
+fn further_settings_that_no_proxy_of_ours_reads_are_warned_of() {
+    let folder = Folder::new(&settings(json!({"httpProxyPort": 9})));
+    let (read, _write) = std::io::pipe().unwrap();
+    let run = folder.srt().fd("--control-fd", read.into()).arg("true").run().succeeded();
+    assert!(run.stderr.contains("--control-fd has no effect"), "{}", run.stderr);
+    assert_eq!(srt(&folder, ["true"]).succeeded().stderr, "");
+}
+
+#[test]
 fn ssh_inside_is_led_to_the_proxy_and_told_why_not() {
     let reasons = json!({"*:22": "use https"});
     let network =
