@@ -240,7 +240,11 @@ impl<'a> Scene<'a> {
     }
 
     pub(super) fn protected(&self) -> Protected<'a> {
-        Protected { host: self.host, allow_git_config: self.inputs.settings.filesystem.allow_git_config }
+        Protected {
+            host: self.host,
+            home: self.bases.home,
+            allow_git_config: self.inputs.settings.filesystem.allow_git_config,
+        }
     }
 }
 
