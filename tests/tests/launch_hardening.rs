@@ -2,9 +2,12 @@
 //! the next one, what comes in with the standard streams.
 
 use std::fs::{self, File};
-use std::process::{Command, Stdio};
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
 
 use serde_json::json;
+use srt_tests::binary::binary;
 use srt_tests::sandbox::{Sandbox, run};
 
 /// `git`, outside, in the working directory.
@@ -58,8 +61,8 @@ fn git_works_inside_and_outside_while_a_command_runs() {
         echo ready; read end";
     let mut child = sandbox.script(script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut seen = String::new();
-    let mut lines = std::io::BufReader::new(child.stdout.take().unwrap());
-    while !seen.ends_with("ready\n") && std::io::BufRead::read_line(&mut lines, &mut seen).unwrap() > 0 {}
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    while !seen.ends_with("ready\n") && lines.read_line(&mut seen).unwrap() > 0 {}
     assert_eq!(seen, "2\nready\n");
     assert_eq!(fs::read_to_string(sandbox.path("work/.git/commondir")).unwrap(), ".\n");
     assert_eq!(git(&sandbox, &["log", "--format=%s"]), "b\na\n");
@@ -82,4 +85,62 @@ fn hooks_and_configuration_elsewhere_are_protected_too() {
         "for f in scripts/pre-commit scripts/new more; do echo x 2>/dev/null > $f && echo wrote $f; done",
     ));
     assert_eq!(stdout, "");
+}
+
+#[test]
+fn a_command_makes_no_settings_for_the_next_run() {
+    let sandbox = Sandbox::new(json!({"allowWrite": ["~"]}));
+    let script =
+        "echo x 2>/dev/null > ~/.srt-settings.json && echo wrote; mv ~ ~/../h 2>/dev/null && echo moved
+        touch ~/other && echo ready; read end";
+    let mut child = sandbox.script(script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    // Meanwhile the file is there for others, and says nothing.
+    let mut other = sandbox.command(binary("srt-launch"));
+    let (status, stdout, stderr) = run(other.args(["--no-network", "--", "echo", "ran"]));
+    assert_eq!((status, stdout.as_str()), (Some(0), "ran\n"), "{stderr}");
+    drop(child.stdin.take());
+    child.wait().unwrap();
+    assert!(!sandbox.path("home/.srt-settings.json").exists());
+}
+
+#[test]
+fn a_folder_as_a_standard_stream_is_refused() {
+    let sandbox = Sandbox::new(json!({}));
+    let outside = File::open(sandbox.path("outside")).unwrap();
+    let mut script = sandbox.script("mkdir /proc/self/fd/0/made");
+    let (status, _, stderr) = run(script.stdin(outside));
+    assert_eq!(status, Some(125), "{stderr}");
+    assert!(stderr.starts_with("srt-launch: cannot hand on the standard streams: "), "{stderr}");
+    assert!(!sandbox.path("outside/made").exists());
+}
+
+#[test]
+fn memory_of_the_machine_is_not_shown_to_root() {
+    let sandbox = Sandbox::new(json!({}));
+    let script = "for f in kcore kpagecount kpageflags kpagecgroup vmallocinfo slabinfo; do
+            [ -z \"$(head -c 8 /proc/$f 2>/dev/null | od -An -tx1)\" ] || echo $f; done";
+    assert_eq!(run(&mut sandbox.script(script)).1, "");
+}
+
+/// Runs of other users in the same folder must see what is a placeholder.
+#[test]
+fn the_manifest_is_readable_whatever_the_umask() {
+    let sandbox = Sandbox::new(json!({"allowWrite": ["."]}));
+    let mut command = sandbox.command("sh");
+    command.args(["-c", "umask 077; exec \"$@\"", "sh"]).arg(binary("srt-launch"));
+    command.arg("--settings").arg(sandbox.settings_file()).args(["--no-network", "--", "sh", "-c"]);
+    command.arg("echo ready; read end").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
+    let folder = format!("/dev/shm/srt-{}", nix::unistd::geteuid());
+    let work = sandbox.path("work").into_os_string().into_encoded_bytes();
+    let ours = fs::read_dir(folder).unwrap().flatten().find(|file| {
+        fs::read(file.path()).is_ok_and(|text| text.windows(work.len()).any(|part| part == work))
+    });
+    assert_eq!(ours.unwrap().metadata().unwrap().permissions().mode() & 0o777, 0o644);
+    drop(child.stdin.take());
+    child.wait().unwrap();
 }

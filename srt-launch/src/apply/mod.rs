@@ -18,7 +18,7 @@ use nix::sys::prctl;
 pub use command::Command;
 use dev::Dev;
 pub use failure::{During, Failure, Step, SystemError};
-pub use fds::close_all_but;
+pub use fds::{close_all_but, refuse_directories};
 use mounts::Tree;
 pub use mounts::{make_file, open_below};
 pub use namespaces::{Caller, flags};
