@@ -144,3 +144,35 @@ fn the_manifest_is_readable_whatever_the_umask() {
     drop(child.stdin.take());
     child.wait().unwrap();
 }
+
+#[test]
+fn a_file_to_be_read_cannot_be_written_through_its_stream() {
+    let sandbox = Sandbox::new(json!({"denyRead": ["../hidden"]}));
+    for name in ["outside/file", "work/file", "hidden/file"] {
+        let path = sandbox.write(name, "one\ntwo\nthree\n");
+        let before = fs::metadata(&path).unwrap().permissions();
+        let script =
+            "read line; echo $line; echo x > /proc/self/fd/0; echo x >> /dev/stdin; chmod 777 /dev/stdin
+            python3 -c 'import os; os.fchmod(0, 0o777)'; cat";
+        let (_, stdout, _) = run(sandbox.script(script).stdin(File::open(&path).unwrap()));
+        assert_eq!(stdout, "one\ntwo\nthree\n", "{name}");
+        assert_eq!(sandbox.read(name), "one\ntwo\nthree\n", "{name}");
+        assert_eq!(fs::metadata(&path).unwrap().permissions(), before, "{name}");
+    }
+}
+
+#[test]
+fn who_started_us_reads_on_where_the_command_stopped() {
+    let sandbox = Sandbox::new(json!({}));
+    let file = sandbox.write("outside/file", "one\ntwo\nthree\n");
+    let mut shell = sandbox.command("bash");
+    shell.args(["-c", "read a; \"$@\"; echo shell; cat", "bash"]).arg(binary("srt-launch"));
+    shell.arg("--settings").arg(sandbox.settings_file()).args(["--no-network", "--", "bash", "-c"]);
+    shell.arg("read b; echo $b").stdin(File::open(&file).unwrap());
+    assert_eq!(run(&mut shell).1, "two\nshell\nthree\n");
+    // What has no name can be given all the same.
+    let mut unnamed = sandbox.script("cat");
+    unnamed.stdin(File::open(&file).unwrap());
+    fs::remove_file(&file).unwrap();
+    assert_eq!(run(&mut unnamed).1, "one\ntwo\nthree\n");
+}

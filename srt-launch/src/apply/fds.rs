@@ -1,10 +1,7 @@
 //! Which descriptors reach the command.
 
 use std::ffi::c_uint;
-use std::os::fd::{AsRawFd, RawFd};
-
-use nix::errno::Errno;
-use nix::sys::stat::{SFlag, fstat};
+use std::os::fd::RawFd;
 
 use super::failure::{During, Failure, Step};
 use crate::sys;
@@ -17,19 +14,6 @@ pub fn close_all_but(kept: &[RawFd]) -> Result<(), Failure> {
     }
     for fd in kept {
         sys::keep_on_exec(*fd).during(Step::Descriptors, &format!("fcntl({fd}, F_SETFD)"))?;
-    }
-    Ok(())
-}
-
-/// Refuses to run with a directory as a standard stream: every path that starts from one leads past all mounts.
-pub fn refuse_directories() -> Result<(), Failure> {
-    for stream in sys::STANDARD_STREAMS {
-        // One that cannot be looked at is closed or broken, and leads nowhere.
-        let Ok(found) = fstat(stream) else { continue };
-        if SFlag::from_bits_truncate(found.st_mode) & SFlag::S_IFMT == SFlag::S_IFDIR {
-            let what = format!("descriptor {} leads past the sandbox", stream.as_raw_fd());
-            return Err(Errno::EISDIR).during(Step::Streams, &what);
-        }
     }
     Ok(())
 }
