@@ -17,7 +17,6 @@ use crate::limits;
 use crate::policy::SettingsError;
 use crate::serve::serve;
 use crate::session::{Common, Session};
-use crate::sys::Packet;
 
 /// Why an attach packet is refused.
 #[derive(Debug, thiserror::Error)]
@@ -50,10 +49,10 @@ pub async fn serve_attach(socket: PacketSocket, common: Arc<Common>, events: Eve
         tokio::select! {
             Some(_) = sessions.join_next(), if !sessions.is_empty() => {}
             packet = socket.receive(&mut buffer) => match packet {
-                Ok(Packet { len: 0, fds, truncated: false }) if fds.is_empty() => break,
-                Ok(packet) => {
+                Ok(None) => break,
+                Ok(Some(packet)) => {
                     let room = sessions.len() < limits::SESSIONS;
-                    let bytes = &buffer[..packet.len.min(MAX_ATTACH_PACKET)];
+                    let bytes = &buffer[..packet.len];
                     let accept = |listeners, socket: &PacketSocket| match (packet.truncated, room) {
                         (true, _) => Err(Refused::Truncated),
                         (_, false) => Err(Refused::TooMany),
@@ -131,9 +130,7 @@ async fn run(socket: PacketSocket, listener: Listener, session: Arc<Session>) {
     let closed = async {
         let mut scratch = [0; 64];
         // A launcher has nothing more to say; what it says is not read as anything.
-        while let Ok(packet) = socket.receive(&mut scratch).await
-            && packet.len > 0
-        {}
+        while let Ok(Some(_)) = socket.receive(&mut scratch).await {}
     };
     if let Err(e) = serve(listener, session, closed, Duration::ZERO).await {
         warn!("an attached listener: {e}");

@@ -1,13 +1,15 @@
 //! `--control-fd`: settings that replace those in force, one JSON document a line.
 
+use std::fmt::Display;
 use std::io::{self, BufRead, BufReader, Read};
 
 use srt_shared::settings::Settings;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::fds::{FdArg, FdError, Waiting, adopt_readable};
 use crate::governor::Governor;
 use crate::limits;
+use crate::log;
 
 /// What a control descriptor brings.
 #[derive(Debug)]
@@ -25,7 +27,7 @@ enum Message {
 /// Lines on their way from a descriptor.
 #[derive(Debug)]
 pub struct Control {
-    messages: UnboundedReceiver<Message>,
+    messages: Receiver<Message>,
 }
 
 /// The descriptor failed before it had delivered anything: a dead channel must not pass for a live one.
@@ -37,7 +39,7 @@ impl Control {
     /// Starts reading. A thread does, because the descriptor may be of any kind, and blocking.
     pub fn start(arg: FdArg) -> Result<Self, FdError> {
         let file = adopt_readable(arg)?;
-        let (sender, messages) = unbounded_channel();
+        let (sender, messages) = channel(limits::CONTROL_QUEUED);
         std::thread::spawn(move || read_lines(BufReader::new(Waiting(file)), &sender));
         Ok(Self { messages })
     }
@@ -48,10 +50,10 @@ impl Control {
         while let Some(message) = self.messages.recv().await {
             match message {
                 Message::Line(line) => apply(&line, governor, initial),
-                Message::TooLong => report(&format!("a line of more than {} bytes", limits::CONTROL_LINE)),
-                Message::Partial => report("a last line without its end"),
+                Message::TooLong => dropped(&format!("a line of more than {} bytes", limits::CONTROL_LINE)),
+                Message::Partial => dropped("a last line without its end"),
                 Message::Failed(e) if delivered => {
-                    eprintln!("srt-proxy: --control-fd: {e}; the settings in force stay");
+                    tell(format_args!("{e}; the settings in force stay"));
                     return Ok(());
                 }
                 Message::Failed(e) => return Err(ControlError(e)),
@@ -62,11 +64,6 @@ impl Control {
     }
 }
 
-/// Says what was dropped, never what it said: a line may hold credentials.
-fn report(what: &str) {
-    eprintln!("srt-proxy: --control-fd: {what} was dropped; the settings in force stay");
-}
-
 fn apply(line: &[u8], governor: &Governor, initial: &Settings) {
     if line.iter().all(u8::is_ascii_whitespace) {
         return;
@@ -74,25 +71,33 @@ fn apply(line: &[u8], governor: &Governor, initial: &Settings) {
     let parsed = match Settings::parse(line) {
         Ok(parsed) => parsed,
         Err(problems) => {
-            for problem in problems.iter() {
-                eprintln!("srt-proxy: --control-fd: {problem}");
-            }
-            return report("an invalid line");
+            problems.iter().for_each(tell);
+            return dropped("an invalid line");
         }
     };
-    for warning in &parsed.warnings {
-        eprintln!("srt-proxy: --control-fd: {warning}");
-    }
+    parsed.warnings.iter().for_each(tell);
     if parsed.settings.filesystem != initial.filesystem {
-        eprintln!("srt-proxy: --control-fd: filesystem.* does not change for the command that runs");
+        tell("filesystem.* does not change for the command that runs");
+    }
+    if parsed.settings.network.tls_terminate.is_some() != initial.network.tls_terminate.is_some() {
+        tell("whether TLS is terminated does not change while the proxy runs");
     }
     if let Err(e) = governor.replace(parsed.settings.network) {
-        eprintln!("srt-proxy: --control-fd: {e}");
-        report("a line");
+        tell(e);
+        dropped("a line");
     }
 }
 
-fn read_lines(mut input: impl BufRead, messages: &UnboundedSender<Message>) {
+/// Says what was dropped, never what it said: a line may hold credentials.
+fn dropped(what: &str) {
+    tell(format_args!("{what} was dropped; the settings in force stay"));
+}
+
+fn tell(line: impl Display) {
+    log::tell(format_args!("--control-fd: {line}"));
+}
+
+fn read_lines(mut input: impl BufRead, messages: &Sender<Message>) {
     loop {
         let mut line = Vec::new();
         let read = (&mut input).take(limits::CONTROL_LINE + 1).read_until(b'\n', &mut line);
@@ -107,7 +112,7 @@ fn read_lines(mut input: impl BufRead, messages: &UnboundedSender<Message>) {
             Err(e) => Message::Failed(e),
         };
         let over = matches!(message, Message::Failed(_));
-        if messages.send(message).is_err() || over {
+        if messages.blocking_send(message).is_err() || over {
             return;
         }
     }
@@ -130,7 +135,7 @@ mod tests {
     use super::*;
 
     fn messages(input: &[u8]) -> Vec<String> {
-        let (sender, mut receiver) = unbounded_channel();
+        let (sender, mut receiver) = channel(8);
         read_lines(input, &sender);
         drop(sender);
         let mut kinds = Vec::new();

@@ -11,6 +11,7 @@ use std::task::{Context, Poll, ready};
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::socket::{
     AddressFamily, MsgFlags, SockType, SockaddrLike, SockaddrStorage, getsockname, getsockopt, send, sockopt,
 };
@@ -69,6 +70,15 @@ impl FdArg {
     }
 }
 
+/// Lets this process have as many descriptors as it may. Each connection takes two; with the usual soft limit of 1024
+/// one sandbox could use up what all the others need.
+pub fn raise_limit() {
+    // Where it fails, fewer connections are served at once.
+    if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
+    }
+}
+
 /// A listening stream socket: TCP, or unix.
 #[derive(Debug)]
 pub enum Listener {
@@ -87,7 +97,9 @@ impl Listener {
 
     /// Takes a listening socket, and makes it non-blocking. `None` for anything else.
     pub fn from_owned(fd: OwnedFd) -> io::Result<Option<Self>> {
-        if !getsockopt(&fd, sockopt::AcceptConn).unwrap_or(false) {
+        // A listening SOCK_SEQPACKET socket would take connections whose bytes come in packets.
+        let stream = getsockopt(&fd, sockopt::SockType).is_ok_and(|kind| kind == SockType::Stream);
+        if !stream || !getsockopt(&fd, sockopt::AcceptConn).unwrap_or(false) {
             return Ok(None);
         }
         set_nonblocking(&fd)?;
@@ -235,16 +247,25 @@ impl PacketSocket {
         Ok(Some(Self { fd: Arc::new(sys::watch(fd)?) }))
     }
 
-    /// The next packet. One of no bytes is the end of the stream.
-    pub async fn receive(&self, buffer: &mut [u8]) -> io::Result<Packet> {
+    /// The next packet; `None` at the end of the stream.
+    pub async fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<Packet>> {
         loop {
             let mut guard = self.fd.readable().await?;
             match guard.try_io(|fd| sys::receive(fd, buffer)) {
                 Ok(Err(e)) if e.kind() == io::ErrorKind::Interrupted => {}
-                Ok(result) => return result,
+                // The end of the stream looks like a packet of nothing, which anybody may send.
+                Ok(Ok(packet)) if packet.is_empty() && self.has_ended() => return Ok(None),
+                Ok(result) => return result.map(Some),
                 Err(_would_block) => {}
             }
         }
+    }
+
+    fn has_ended(&self) -> bool {
+        let ended = PollFlags::POLLHUP | PollFlags::from_bits_retain(libc::POLLRDHUP);
+        let mut fds = [PollFd::new(self.fd.as_fd(), ended)];
+        poll(&mut fds, PollTimeout::ZERO).is_err()
+            || fds[0].revents().is_none_or(|happened| happened.intersects(ended))
     }
 
     /// Sends a packet without waiting: to a peer that does not read, it is lost.
@@ -255,19 +276,22 @@ impl PacketSocket {
     }
 }
 
-/// Reads the CA from its descriptor to the end.
+/// Reads what the host gives us at the start, to its end and not more than `limit` bytes.
 ///
 /// A host that never closes its end would keep us from starting for ever, so there is a deadline.
-pub fn read_ca(arg: FdArg) -> Result<Vec<u8>, FdError> {
-    let file = File::from(arg.adopt()?);
+pub fn read_to_end(arg: FdArg, limit: u64) -> Result<Vec<u8>, FdError> {
+    let file = adopt_readable(arg)?;
     let (done, wait) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let mut bytes = Vec::with_capacity(8 * 1024);
-        let result = file.take(limits::CA_BYTES).read_to_end(&mut bytes).map(|_| bytes);
+        let result = Waiting(file).take(limit + 1).read_to_end(&mut bytes).map(|_| bytes);
         // The receiver is gone when the deadline passed; then nobody wants the bytes.
         let _ = done.send(result);
     });
-    match wait.recv_timeout(limits::CA_READ) {
+    match wait.recv_timeout(limits::START_INPUT) {
+        Ok(Ok(bytes)) if bytes.len() as u64 > limit => {
+            Err(arg.failed(io::Error::new(io::ErrorKind::InvalidInput, format!("more than {limit} bytes"))))
+        }
         Ok(Ok(bytes)) => Ok(bytes),
         Ok(Err(source)) => Err(arg.failed(source)),
         Err(_) => Err(arg.failed(io::Error::new(io::ErrorKind::TimedOut, "no end of file after 10 s"))),

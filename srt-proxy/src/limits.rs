@@ -4,8 +4,8 @@ use std::time::Duration;
 
 /// Bytes read from `--ca-fd`: a certificate and an RSA key in PEM are under 10 KiB; a chain with a preamble fits too.
 pub const CA_BYTES: u64 = 1 << 20;
-/// How long the host may take to write the CA and close its end.
-pub const CA_READ: Duration = Duration::from_secs(10);
+/// How long the host may take to write the CA, or the settings, and close its end.
+pub const START_INPUT: Duration = Duration::from_secs(10);
 
 /// Buffer of a connection that waits for a request: most heads fit, and 256 idle tunnels hold half a MiB.
 pub const READ_IDLE: usize = 2 * 1024;
@@ -22,8 +22,11 @@ pub const TUNNELS: u32 = 256;
 pub const VERDICT_MS: u64 = 5_000;
 /// Body bytes held for the decider in all. Part of the protocol: hosts size their memory by it.
 pub const HELD_BODIES: usize = 64 << 20;
-/// Events waiting for their reader; some 300 bytes each.
+/// Events waiting for their reader; some 300 bytes each, 5 KiB at the most.
 pub const EVENTS_QUEUED: usize = 4096;
+/// Characters of a method or path in an event. All of the event must fit into a packet for the launcher, and many of
+/// them wait in the queue.
+pub const EVENT_TEXT: usize = 2048;
 /// Frames written for a decider that does not read: two of the largest body frames and the requests beside them.
 /// Past it the decider counts as dead.
 pub const FRAMES_QUEUED: usize = 117 << 20;
@@ -152,6 +155,9 @@ pub const SESSIONS: usize = 1024;
 
 /// Bytes of one line of settings; a list of 10,000 hosts is a quarter of a MiB.
 pub const CONTROL_LINE: u64 = 4 << 20;
+
+/// Lines read ahead while one is put into force: the writer has to wait sooner than memory grows.
+pub const CONTROL_QUEUED: usize = 4;
 
 /// Bytes of the settings on `--settings-fd`.
 pub const SETTINGS: u64 = 4 << 20;

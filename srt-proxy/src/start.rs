@@ -1,7 +1,7 @@
 //! From a command line to a serving proxy, in the order that keeps the start short: the CA and the roots load
 //! while the decider says hello.
 
-use std::io::{self, Read};
+use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -20,6 +20,7 @@ use crate::events::Events;
 use crate::fds::{self, Direction, FdArg, FdError, FdStream, Listener, PacketSocket};
 use crate::governor::Governor;
 use crate::limits;
+use crate::log;
 use crate::policy::{Decider, Policy, SettingsError, SettingsPolicies};
 use crate::serve::{refuse_waiting, serve};
 use crate::session::{Common, Session, Slots};
@@ -74,13 +75,14 @@ impl StartError {
 
 /// One line to the user, and the status to end with.
 pub fn fail(status: u8, error: &dyn std::error::Error) -> ExitCode {
-    eprintln!("srt-proxy: {error}");
+    log::tell(error);
     ExitCode::from(status)
 }
 
 /// Runs the proxy until it is told to stop.
 pub fn run(config: Config) -> Result<(), StartError> {
     sys::tune_allocator();
+    fds::raise_limit();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let result = runtime.block_on(run_async(config));
     // Blocking tasks (a name being looked up) must not hold up the exit.
@@ -104,17 +106,27 @@ async fn run_async(config: Config) -> Result<(), StartError> {
     let leaves = tokio::task::spawn_blocking(move || load_ca(ca));
     let settings = config.settings.map(read_settings).transpose()?;
 
+    let told_to_stop = told_to_stop(lifeline);
+    tokio::pin!(told_to_stop);
     let (decider, ended) = match decider {
         None => (None, None),
-        Some((input, output)) => match decider::connect(input, output, config.decider_timeout).await {
-            Ok((link, hello, ended)) => (Some(Decider { link, hello }), Some(ended)),
-            Err(e) => {
-                if let Some(listener) = listener.take() {
-                    refuse_waiting(listener).await?;
+        Some((input, output)) => {
+            let connected = tokio::select! {
+                // First, so that a signal is taken from now on: a decider may not say hello for a long time.
+                biased;
+                why = &mut told_to_stop => return why.map(|why| debug!("{why}")).map_err(StartError::from),
+                connected = decider::connect(input, output, config.decider_timeout) => connected,
+            };
+            match connected {
+                Ok((link, hello, ended)) => (Some(Decider { link, hello }), Some(ended)),
+                Err(e) => {
+                    if let Some(listener) = listener.take() {
+                        refuse_waiting(listener).await?;
+                    }
+                    return Err(e.into());
                 }
-                return Err(e.into());
             }
-        },
+        }
     };
     let leaves = leaves.await.map_err(|e| io::Error::other(e.to_string()))??;
     let link = decider.as_ref().map(|decider| decider.link.clone());
@@ -129,12 +141,11 @@ async fn run_async(config: Config) -> Result<(), StartError> {
     let mut outcome = Ok("");
     let stop = async {
         outcome = tokio::select! {
-            () = end_of(lifeline) => Ok("the lifeline has ended"),
+            why = &mut told_to_stop => why.map_err(StartError::from),
             () = ended_link(ended) => Ok("the decider is gone"),
             // Without a listener of our own there is nothing left to do once the last sandbox is gone.
             () = finished(attached, alone) => Ok("the last attached sandbox is gone"),
             failed = failed_control(control, &common.governor, settings.as_ref()) => Err(failed.into()),
-            signal = stop_signal() => signal.map_err(StartError::from),
         };
         // From here on nobody gets a verdict, and what waits for one is refused.
         if let Some(link) = link {
@@ -184,21 +195,17 @@ fn govern(
 }
 
 fn read_settings(arg: FdArg) -> Result<Settings, StartError> {
-    let mut document = Vec::new();
-    let file = fds::adopt_readable(arg)?;
-    fds::Waiting(file).take(limits::SETTINGS).read_to_end(&mut document)?;
-    match Settings::parse(&document) {
-        Ok(parsed) => Ok(parsed.settings),
-        Err(problems) => {
-            let lines: Vec<_> = problems.iter().map(ToString::to_string).collect();
-            Err(StartError::Settings(lines.join("\n")))
-        }
+    let document = fds::read_to_end(arg, limits::SETTINGS)?;
+    let parsed = Settings::parse(&document).map_err(|problems| StartError::Settings(problems.to_string()))?;
+    for warning in &parsed.warnings {
+        log::tell(format_args!("{}: {warning}", arg.flag));
     }
+    Ok(parsed.settings)
 }
 
 fn load_ca(ca: Option<FdArg>) -> Result<Option<Arc<LeafCache>>, StartError> {
     let Some(arg) = ca else { return Ok(None) };
-    let pem = Secret::from(fds::read_ca(arg)?);
+    let pem = Secret::from(fds::read_to_end(arg, limits::CA_BYTES)?);
     Ok(Some(Arc::new(LeafCache::new(Authority::from_pem(&pem)?))))
 }
 
@@ -206,18 +213,19 @@ fn listen(address: std::net::SocketAddr) -> Result<Listener, StartError> {
     let listener = std::net::TcpListener::bind(address).map_err(StartError::Listen)?;
     listener.set_nonblocking(true)?;
     if !address.ip().is_loopback() {
-        eprintln!("srt-proxy: warning: everybody who reaches {address} can use this proxy");
+        log::tell(format_args!("warning: everybody who reaches {address} can use this proxy"));
     }
-    eprintln!("srt-proxy: listening on {}", listener.local_addr()?);
+    log::tell(format_args!("listening on {}", listener.local_addr()?));
     Ok(Listener::Tcp(listener))
 }
 
-async fn stop_signal() -> io::Result<&'static str> {
+async fn told_to_stop(lifeline: Option<FdStream>) -> io::Result<&'static str> {
     let mut term = signal(SignalKind::terminate())?;
     let mut int = signal(SignalKind::interrupt())?;
     Ok(tokio::select! {
         _ = term.recv() => "SIGTERM",
         _ = int.recv() => "SIGINT",
+        () = end_of(lifeline) => "the lifeline has ended",
     })
 }
 

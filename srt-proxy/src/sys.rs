@@ -4,12 +4,10 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::io::IoSliceMut;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Mutex;
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
-use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
 use tokio::io::unix::AsyncFd;
 
 static ADOPTED: Mutex<BTreeSet<RawFd>> = Mutex::new(BTreeSet::new());
@@ -52,24 +50,64 @@ pub struct Packet {
     pub truncated: bool,
 }
 
+impl Packet {
+    /// Whether nothing came with it.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0 && self.fds.is_empty() && !self.truncated
+    }
+}
+
 /// Descriptors one packet can carry here: a session and its four kinds of listeners, and some to be refused.
 const FDS: usize = 16;
 
-/// Receives one packet from a `SOCK_SEQPACKET` socket.
+/// Room for a control message with so many, in words, which are aligned as its header has to be.
+// SAFETY: arithmetic on its argument.
+const CONTROL_WORDS: usize = unsafe { libc::CMSG_SPACE((FDS * size_of::<RawFd>()) as u32) } as usize / 8;
+
+/// Receives one packet from a `SOCK_SEQPACKET` socket. Of one that was cut off, every descriptor that did arrive is in
+/// the result: nix gives none of them out then, and they would stay open for ever.
 pub fn receive(socket: &impl AsRawFd, buffer: &mut [u8]) -> io::Result<Packet> {
-    let mut space = nix::cmsg_space!([RawFd; FDS]);
-    let mut slices = [IoSliceMut::new(buffer)];
-    let flags = MsgFlags::MSG_CMSG_CLOEXEC | MsgFlags::MSG_DONTWAIT;
-    let message = recvmsg::<()>(socket.as_raw_fd(), &mut slices, Some(&mut space), flags)?;
+    let mut space = [0_u64; CONTROL_WORDS];
+    let mut slice = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+    // SAFETY: a `msghdr` is plain data, for which all zeros mean that nothing is asked for.
+    let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+    header.msg_iov = &raw mut slice;
+    header.msg_iovlen = 1;
+    header.msg_control = space.as_mut_ptr().cast();
+    header.msg_controllen = size_of_val(&space) as _;
+    let flags = libc::MSG_CMSG_CLOEXEC | libc::MSG_DONTWAIT;
+    // SAFETY: the header points to one slice and to control space, with their true sizes, and all three outlive
+    // the call.
+    let len = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut header, flags) };
+    let len = usize::try_from(len).map_err(|_| io::Error::last_os_error())?;
+    let truncated = header.msg_flags & (libc::MSG_TRUNC | libc::MSG_CTRUNC) != 0;
+    // SAFETY: the kernel has just filled in the header.
+    Ok(Packet { len, fds: unsafe { take_fds(&header) }, truncated })
+}
+
+/// Takes over the descriptors that came with a message.
+///
+/// # Safety
+/// The header must be as `recvmsg` left it, its control space still there, and this be the only call for it.
+unsafe fn take_fds(header: &libc::msghdr) -> Vec<OwnedFd> {
     let mut fds = Vec::new();
-    for control in message.cmsgs()? {
-        if let ControlMessageOwned::ScmRights(received) = control {
-            // SAFETY: the kernel has just made these descriptors for this call, so nobody else owns them.
-            fds.extend(received.into_iter().map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }));
+    // SAFETY: the kernel wrote well-formed control messages, which these walk over. The number of descriptors is
+    // that of the whole ones in the data of the message, which the kernel has made for this call, so that nobody
+    // else owns them; they may lie unaligned.
+    unsafe {
+        let mut message = libc::CMSG_FIRSTHDR(header);
+        while let Some(control) = message.as_ref() {
+            if control.cmsg_level == libc::SOL_SOCKET && control.cmsg_type == libc::SCM_RIGHTS {
+                let bytes = control.cmsg_len - libc::CMSG_LEN(0) as usize;
+                let first = libc::CMSG_DATA(message).cast::<RawFd>();
+                for at in 0..bytes / size_of::<RawFd>() {
+                    fds.push(OwnedFd::from_raw_fd(first.add(at).read_unaligned()));
+                }
+            }
+            message = libc::CMSG_NXTHDR(header, message);
         }
     }
-    let truncated = message.flags.intersects(MsgFlags::MSG_TRUNC | MsgFlags::MSG_CTRUNC);
-    Ok(Packet { len: message.bytes, fds, truncated })
+    fds
 }
 
 /// Tells glibc's allocator to keep buffers of the size of a request's body. By default it gives 128 KiB back to the
@@ -81,5 +119,46 @@ pub fn tune_allocator() {
     unsafe {
         libc::mallopt(libc::M_MMAP_THRESHOLD, KEEP);
         libc::mallopt(libc::M_TRIM_THRESHOLD, KEEP);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::IoSlice;
+
+    use nix::sys::socket::{
+        AddressFamily, ControlMessage, MsgFlags, SockFlag, SockType, sendmsg, socketpair,
+    };
+
+    use super::*;
+
+    fn packet(text: &[u8], descriptors: usize, buffer: &mut [u8]) -> Packet {
+        let (ours, theirs) =
+            socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::empty()).unwrap();
+        let pipe = io::pipe().unwrap().0;
+        let fds = vec![pipe.as_raw_fd(); descriptors];
+        let rights = [ControlMessage::ScmRights(&fds)];
+        let rights = if descriptors == 0 { &[] } else { &rights[..] };
+        let text = [IoSlice::new(text)];
+        sendmsg::<()>(theirs.as_raw_fd(), &text, rights, MsgFlags::empty(), None).unwrap();
+        receive(&ours, buffer).unwrap()
+    }
+
+    #[test]
+    fn a_packet_comes_with_its_descriptors() {
+        for descriptors in [0, 1, 2, FDS] {
+            let mut buffer = [0; 8];
+            let Packet { len, fds, truncated } = packet(b"packet", descriptors, &mut buffer);
+            assert_eq!((&buffer[..len], fds.len(), truncated), (&b"packet"[..], descriptors, false));
+        }
+    }
+
+    #[test]
+    fn what_is_too_large_is_told_and_leaves_no_descriptor_without_an_owner() {
+        let mut buffer = [0; 8];
+        let Packet { fds, truncated, .. } = packet(b"packet", FDS + 1, &mut buffer);
+        assert!(truncated && fds.len() == FDS, "{}", fds.len());
+        let Packet { fds, truncated, .. } = packet(b"a long packet", 1, &mut buffer);
+        assert!(truncated && fds.len() == 1);
     }
 }

@@ -7,4 +7,5 @@ pub mod binary;
 pub mod program;
 pub mod proxy;
 pub mod sandbox;
+pub mod sandbox_run;
 pub mod sys;

@@ -32,12 +32,14 @@ impl Sandbox {
         for folder in ["home", "work", "outside"] {
             fs::create_dir(this.path(folder)).unwrap();
         }
+        this.write_settings();
         this
     }
 
     /// Sets another key of the settings.
     pub fn with(mut self, key: &str, value: Value) -> Self {
         self.settings[key] = value;
+        self.write_settings();
         self
     }
 
@@ -61,7 +63,11 @@ impl Sandbox {
 
     /// The settings as a file.
     pub fn settings_file(&self) -> PathBuf {
-        self.write("settings.json", &self.settings.to_string())
+        self.path("settings.json")
+    }
+
+    fn write_settings(&self) {
+        fs::write(self.settings_file(), self.settings.to_string()).unwrap();
     }
 
     /// `srt-launch`, to be given its own options, `--`, and a command.

@@ -1,11 +1,15 @@
 //! The only unsafe code of the harness: descriptors that children inherit, System V objects.
 #![allow(unsafe_code)]
 
-use std::os::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
+use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+use nix::pty::openpty;
+use nix::unistd::setsid;
 
 /// Lets the child keep `fds`, under the numbers they have here.
 ///
@@ -28,6 +32,30 @@ pub fn copy_from(number: RawFd, fd: impl AsFd) -> OwnedFd {
     let copy = fcntl(fd, FcntlArg::F_DUPFD_CLOEXEC(number)).expect("a free descriptor");
     // SAFETY: the kernel has just made it for us.
     unsafe { OwnedFd::from_raw_fd(copy) }
+}
+
+/// Starts a command on a terminal of its own, which is its controlling one, as a login does. Returns the other end.
+pub fn start_on_terminal(command: &mut Command) -> (Child, File) {
+    let terminal = openpty(None, None).expect("a terminal");
+    let stream = || Stdio::from(terminal.slave.try_clone().expect("a descriptor"));
+    command.stdin(stream()).stdout(stream()).stderr(stream());
+    // SAFETY: between fork and exec the closure only makes two system calls.
+    unsafe {
+        command.pre_exec(|| {
+            setsid()?;
+            Errno::result(libc::ioctl(0, libc::TIOCSCTTY, 0))?;
+            Ok(())
+        })
+    };
+    let child = command.spawn().expect("the command starts");
+    (child, File::from(terminal.master))
+}
+
+/// Sets the size of a terminal's window.
+pub fn resize(terminal: &File, rows: u16, columns: u16) {
+    let size = libc::winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    // SAFETY: TIOCSWINSZ reads a `winsize`.
+    unsafe { libc::ioctl(terminal.as_raw_fd(), libc::TIOCSWINSZ, &raw const size) };
 }
 
 /// Kinds of System V objects.

@@ -1,12 +1,15 @@
 //! The command line of `srt-proxy`: its help, what stops it, and with which status.
+// A panic here is a test that failed.
+#![allow(clippy::unwrap_used)]
 
 use std::fs::File;
-use std::io::{PipeWriter, Write, pipe};
+use std::io::{ErrorKind, PipeWriter, Read, Write, pipe};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
+use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use srt_shared::decider::Hello;
@@ -162,7 +165,8 @@ struct Host {
 
 #[test]
 fn whatever_stops_it_after_the_hello_ends_with_0() {
-    let stops: [(&str, fn(&mut Host)); 6] = [
+    type Stop = fn(&mut Host);
+    let stops: [(&str, Stop); 6] = [
         ("SIGTERM", |host| host.proxy.signal(Signal::SIGTERM)),
         ("SIGINT", |host| host.proxy.signal(Signal::SIGINT)),
         ("the end of the lifeline", |host| host.lifeline = None),
@@ -192,6 +196,22 @@ fn whatever_stops_it_after_the_hello_ends_with_0() {
 }
 
 #[test]
+fn a_stop_before_the_hello_ends_with_0() {
+    for what in ["SIGTERM", "the end of the lifeline"] {
+        let (starter, mut link) = with_link();
+        let (theirs, lifeline) = pipe().unwrap();
+        let mut proxy = starter.fd("--lifeline-fd", theirs.into()).start();
+        // It takes signals once it has said its own hello.
+        link.read_exact(&mut [0; 4]).unwrap();
+        match what {
+            "SIGTERM" => proxy.signal(Signal::SIGTERM),
+            _ => drop(lifeline),
+        }
+        assert_eq!(proxy.wait().status.code(), Some(0), "{what}");
+    }
+}
+
+#[test]
 fn a_stop_lets_an_answer_finish_and_accepts_nothing_more() {
     let (asked, at_upstream) = channel();
     let (go_on, wait) = channel::<()>();
@@ -212,8 +232,9 @@ fn a_stop_lets_an_answer_finish_and_accepts_nothing_more() {
     idle.get(&format!("http://{host}/hello"), &host).unwrap();
 
     proxy.signal(Signal::SIGTERM);
-    // It has let go of the listener when a connection is refused.
-    while TcpStream::connect(proxy.address()).is_ok() {}
+    // It has let go of the listener when a connection is refused. Until then a full backlog may hold one up.
+    let connect = || TcpStream::connect_timeout(&proxy.address(), Duration::from_millis(20));
+    while !connect().is_err_and(|e| e.kind() == ErrorKind::ConnectionRefused) {}
     go_on.send(()).unwrap();
     let (answer, body) = client.read_answer().unwrap();
     assert_eq!((answer.status(), body.as_slice()), (200, &b"first last"[..]));

@@ -41,6 +41,19 @@ pub struct CaFiles {
     pub key: String,
 }
 
+/// An empty object: a CA made in memory, no host excluded.
+impl Default for TlsTerminate {
+    fn default() -> Self {
+        Self {
+            ca: None,
+            exclude_domains: Vec::new(),
+            extra_ca_cert_paths: Vec::new(),
+            max_tunnels: Self::default_max_tunnels(),
+            handshake_timeout_ms: Self::default_handshake(),
+        }
+    }
+}
+
 impl TlsTerminate {
     fn default_max_tunnels() -> u32 {
         256

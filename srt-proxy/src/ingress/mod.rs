@@ -1,5 +1,6 @@
 //! How requests come in. Each way in makes the same thing, a target and a head, and hands it to the one pipeline.
 
+mod closing;
 mod first_bytes;
 mod opaque;
 mod proxy;
@@ -12,17 +13,20 @@ mod tunnel;
 use std::sync::Arc;
 
 use bytes::BytesMut;
+use srt_shared::event::IngressKind;
+use tracing::debug;
 
 use crate::limits;
+use crate::pipeline::record::Record;
 use crate::pipeline::refuse::{About, Refusal};
 use crate::session::Session;
 use crate::wire::Wire;
 
+use closing::{AnswerForm, answer_and_close, close};
+use tunnel::Asked;
+
 pub use requests::Origin;
 pub use socket::{ClientSocket, ClientStream};
-
-/// The first byte of SOCKS5. No HTTP request begins with it.
-const SOCKS5: u8 = 5;
 
 /// Serves one client connection to its end. Where SOCKS is served, the first byte tells it from HTTP.
 pub async fn serve(socket: ClientSocket, session: Arc<Session>) {
@@ -32,21 +36,30 @@ pub async fn serve(socket: ClientSocket, session: Arc<Session>) {
             Ok(Ok(1..)) => {}
             _ => return,
         }
-        if client.input.first() == Some(&SOCKS5) {
-            let asked = tokio::time::timeout(limits::SOCKS_HANDSHAKE, socks::read(client)).await;
-            if let Ok(Some((request, target))) = asked {
-                Box::pin(tunnel::serve(tunnel::Asked::Socks(request), &session, target)).await;
-            }
-            return;
+        if client.input.first() == Some(&socks::VERSION) {
+            return serve_socks(client, &session).await;
         }
     }
     proxy::serve(client, &session).await;
+}
+
+async fn serve_socks(client: Wire<ClientSocket>, session: &Arc<Session>) {
+    match tokio::time::timeout(limits::SOCKS_HANDSHAKE, socks::read(client)).await {
+        Ok((client, socks::Request::Tunnel(target))) => {
+            Box::pin(tunnel::serve(Asked::Socks, client, session, target)).await;
+        }
+        Ok((mut client, socks::Request::Unserved(refusal))) => {
+            Record::new(session, IngressKind::Socks, None).refused(&refusal);
+            close(&mut client, None).await;
+        }
+        Err(_) => debug!("client: no SOCKS request in time"),
+    }
 }
 
 /// Answers a client of a proxy that did not start.
 pub async fn refuse_unserved(socket: ClientSocket) {
     let refusal = Refusal::DeciderUnavailable("the proxy did not start");
     let mut client = Wire::new(socket, BytesMut::new());
-    let form = requests::AnswerForm { connect: true, head_only: false };
-    requests::answer_and_close(&mut client, &refusal.into(), &About::default(), form).await;
+    let form = AnswerForm { connect: true, head_only: false };
+    answer_and_close(&mut client, &refusal.into(), &About::default(), form).await;
 }

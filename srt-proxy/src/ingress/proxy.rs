@@ -22,13 +22,13 @@ pub async fn serve(mut client: Wire<ClientSocket>, session: &Arc<Session>) {
         let head = match next_head(&mut client, &mut timer).await {
             Ok(head) => head,
             Err(NoRequest::Ended) => return,
-            Err(NoRequest::Refused(refusal)) => return refuse(&mut client, session, refusal).await,
+            Err(NoRequest::Refused(refusal)) => return refuse(&mut client, &pipeline, refusal).await,
         };
         if head.method() == "CONNECT" {
             let target = connect_target(&head);
             // The tunnel has a pipeline of its own; boxed, because most plain connections never become one.
             drop((head, pipeline, timer));
-            return Box::pin(tunnel::serve(Asked::Connect(client), session, target)).await;
+            return Box::pin(tunnel::serve(Asked::Connect, client, session, target)).await;
         }
         if !serve_one(&mut client, &mut pipeline, &head, &mut timer).await {
             return;

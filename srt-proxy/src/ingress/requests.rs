@@ -2,16 +2,17 @@
 
 use std::task::Poll;
 
+use srt_shared::event::IngressKind;
 use tracing::debug;
 
 use super::ClientStream;
+use super::closing::{AnswerForm, answer_and_close, close};
 use crate::http::{HeadReader, RequestHead};
 use crate::limits;
 use crate::pipeline::record::Record;
-use crate::pipeline::refuse::{About, NotServed, Refusal};
+use crate::pipeline::refuse::Refusal;
 use crate::pipeline::target::Target;
 use crate::pipeline::{Next, Pipeline};
-use crate::session::Session;
 use crate::timer::Timer;
 use crate::wire::Wire;
 
@@ -22,6 +23,8 @@ pub enum Origin {
     Plain,
     /// A terminated tunnel: every request is for its target.
     Tunnel {
+        /// How the tunnel was asked for.
+        ingress: IngressKind,
         /// The CONNECT's target.
         target: Target,
         /// The server name, in lower case, if the client sent one.
@@ -29,6 +32,24 @@ pub enum Origin {
         /// Whether that names the target; if not, no request is served, but each is told so.
         names_target: bool,
     },
+}
+
+impl Origin {
+    /// How the client came in.
+    pub fn ingress(&self) -> IngressKind {
+        match self {
+            Self::Plain => IngressKind::Http,
+            Self::Tunnel { ingress, .. } => *ingress,
+        }
+    }
+
+    /// What all requests are for, where that is known beforehand.
+    pub fn target(&self) -> Option<&Target> {
+        match self {
+            Self::Plain => None,
+            Self::Tunnel { target, .. } => Some(target),
+        }
+    }
 }
 
 /// What came instead of the next request.
@@ -91,7 +112,7 @@ pub async fn serve_requests<S: ClientStream>(
             Ok(head) => head,
             Err(NoRequest::Ended) => return,
             Err(NoRequest::Refused(refusal)) => {
-                return refuse(&mut client, pipeline.session(), refusal).await;
+                return refuse(&mut client, &pipeline, refusal).await;
             }
         };
         if !serve_one(&mut client, &mut pipeline, &head, timer).await {
@@ -111,76 +132,16 @@ pub async fn serve_one<S: ClientStream>(
     let flight = pipeline.session().in_flight.begin();
     match pipeline.serve(client, head, timer).await {
         Next::Request => return true,
-        Next::Close => {
-            let finished = finish(client).await;
-            drop(flight);
-            if finished {
-                linger(client).await;
-            }
-        }
+        Next::Close => close(client, Some(flight)).await,
         Next::Abort => client.io().abort(),
     }
     false
 }
 
 /// Refuses what was no request at all, and ends the connection.
-pub async fn refuse<S: ClientStream>(client: &mut Wire<S>, session: &Session, refusal: Refusal) {
-    Record::unread(session).refused(&refusal);
-    answer_and_close(client, &refusal.into(), &About::default(), AnswerForm::default()).await;
-}
-
-/// Writes an answer of ours and ends the connection in order: a client that is still sending must see the answer
-/// before the connection is torn down.
-pub async fn answer_and_close<S: ClientStream>(
-    client: &mut Wire<S>,
-    answer: &NotServed,
-    about: &About<'_>,
-    form: AnswerForm,
-) {
-    answer.write(client.output().front(), about, form.connect, form.head_only);
-    if finish(client).await {
-        linger(client).await;
-    }
-}
-
-/// Which shape an answer of ours takes.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct AnswerForm {
-    /// To a CONNECT: the status phrase says the reason too.
-    pub connect: bool,
-    /// To a HEAD: no body.
-    pub head_only: bool,
-}
-
-/// Writes what is still to be written and ends our side; whether that worked.
-async fn finish<S: ClientStream>(client: &mut Wire<S>) -> bool {
-    let finishing = async {
-        client.drain().await?;
-        client.shutdown().await
-    };
-    match tokio::time::timeout(limits::IDLE, finishing).await {
-        Ok(Ok(())) => true,
-        Ok(Err(e)) => {
-            debug!("client: {e}");
-            false
-        }
-        Err(_) => false,
-    }
-}
-
-/// Reads, for a short while, what the client is still sending: closing earlier would make the kernel send a reset,
-/// which can overtake the answer (RFC 9112 section 9.6).
-async fn linger<S: ClientStream>(client: &mut Wire<S>) {
-    let reading = async {
-        let mut thrown_away = 0;
-        while thrown_away < limits::LINGER_BYTES {
-            client.input.clear();
-            match client.fill(limits::READ_SMALL).await {
-                Ok(n) if n > 0 => thrown_away += n,
-                _ => return,
-            }
-        }
-    };
-    // A client that goes on sending has had its answer; the close may now cut it off.
-    let _ = tokio::time::timeout(limits::LINGER, reading).await;
+pub async fn refuse<S: ClientStream>(client: &mut Wire<S>, pipeline: &Pipeline<'_>, refusal: Refusal) {
+    let origin = pipeline.origin();
+    let record = Record::new(pipeline.session(), origin.ingress(), origin.target());
+    record.refused(&refusal);
+    answer_and_close(client, &refusal.into(), &record.about(), AnswerForm::default()).await;
 }

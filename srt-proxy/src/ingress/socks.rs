@@ -2,18 +2,17 @@
 //!
 //! A user and a password (RFC 1929) are taken and mean nothing: who may connect is settled by the listener.
 
-use std::net::{Ipv4Addr, SocketAddr};
-
 use bytes::BytesMut;
 use fast_socks5::server::{
     NoAuthentication, PasswordAuthentication, Socks5ServerProtocol, SocksServerError, StandardAuthentication,
-    StandardAuthenticationStarted, states,
+    StandardAuthenticationStarted,
 };
 use fast_socks5::util::target_addr::TargetAddr;
 use fast_socks5::{ReplyError, Socks5Command};
 use srt_shared::domain::Host;
-use tokio::io::AsyncWriteExt;
+use srt_shared::event::status_phrase;
 
+use super::closing::close;
 use super::{ClientSocket, ssh};
 use crate::http::Scheme;
 use crate::pipeline::refuse::{NotServed, Refusal};
@@ -21,13 +20,10 @@ use crate::pipeline::target::Target;
 use crate::prefixed::Prefixed;
 use crate::wire::Wire;
 
-const SSH_PORT: u16 = 22;
+/// The first byte of SOCKS5. No HTTP request begins with it.
+pub const VERSION: u8 = 5;
 
-/// A client that has said where it wants to go, and waits for the reply.
-pub struct SocksRequest {
-    protocol: Socks5ServerProtocol<Prefixed<ClientSocket>, states::CommandRead>,
-    port: u16,
-}
+const SSH_PORT: u16 = 22;
 
 /// No preference for a password: asking for one would make some clients prompt for it.
 const METHODS: &[StandardAuthentication] = &[
@@ -35,32 +31,28 @@ const METHODS: &[StandardAuthentication] = &[
     StandardAuthentication::PasswordAuthentication(PasswordAuthentication),
 ];
 
-/// Reads the request. `None` when the client spoke no proper SOCKS5, and has been told so where SOCKS has words for
-/// it.
-pub async fn read(client: Wire<ClientSocket>) -> Option<(SocksRequest, Result<Target, Refusal>)> {
-    let (socket, early) = client.into_parts();
-    let (protocol, command, address) = read_request(Prefixed::new(early, socket)).await.ok()?;
-    if command != Socks5Command::TCPConnect {
-        let _ = protocol.reply_error(&ReplyError::CommandNotSupported).await;
-        return None;
-    }
-    let (host, port) = match address {
-        TargetAddr::Ip(address) => (Ok(Host::Addr(address.ip())), address.port()),
-        TargetAddr::Domain(name, port) => (Host::from_bare(&name), port),
-    };
-    let target = match host {
-        _ if port == 0 => Err(Refusal::bad_request("port 0")),
-        Ok(host) => Ok(Target::from_host(host, port, Scheme::Https)),
-        Err(e) => Err(Refusal::bad_request(e.to_string())),
-    };
-    Some((SocksRequest { protocol, port }, target))
+/// What a client asks for.
+#[derive(Debug)]
+pub enum Request {
+    /// A tunnel, to a target or to what is none. It waits for the reply.
+    Tunnel(Result<Target, Refusal>),
+    /// Something that is not served, and it has been told so where SOCKS has words for it.
+    Unserved(Refusal),
 }
 
-type Read<S> = (Socks5ServerProtocol<S, states::CommandRead>, Socks5Command, TargetAddr);
+/// Reads the request.
+pub async fn read(client: Wire<ClientSocket>) -> (Wire<ClientSocket>, Request) {
+    let (socket, early) = client.into_parts();
+    let mut stream = Prefixed::new(early, socket);
+    let request = match read_request(&mut stream).await {
+        Ok(address) => Request::Tunnel(target(address)),
+        Err(e) => Request::Unserved(Refusal::bad_request(format!("no SOCKS5 request that is served: {e}"))),
+    };
+    let (early, socket) = stream.into_parts();
+    (Wire::new(socket, BytesMut::from(early)), request)
+}
 
-async fn read_request(
-    stream: Prefixed<ClientSocket>,
-) -> Result<Read<Prefixed<ClientSocket>>, SocksServerError> {
+async fn read_request(stream: &mut Prefixed<ClientSocket>) -> Result<TargetAddr, SocksServerError> {
     let protocol = match Socks5ServerProtocol::start(stream).negotiate_auth(METHODS).await? {
         StandardAuthenticationStarted::NoAuthentication(auth) => Socks5ServerProtocol::finish_auth(auth),
         StandardAuthenticationStarted::PasswordAuthentication(auth) => {
@@ -68,37 +60,52 @@ async fn read_request(
             Socks5ServerProtocol::finish_auth(auth.accept().await?)
         }
     };
-    protocol.read_command().await
+    let (protocol, command, address) = protocol.read_command().await?;
+    if command != Socks5Command::TCPConnect {
+        protocol.reply_error(&ReplyError::CommandNotSupported).await?;
+        return Err(SocksServerError::UnknownCommand(command as u8));
+    }
+    Ok(address)
 }
 
-impl SocksRequest {
-    /// Says yes; what follows is the tunnel. `None` when the client is gone.
-    pub async fn grant(self) -> Option<Wire<ClientSocket>> {
-        // Where we are bound is nobody's business, and no client uses it.
-        let nowhere = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
-        let (early, socket) = self.protocol.reply_success(nowhere).await.ok()?.into_parts();
-        Some(Wire::new(socket, BytesMut::from(&early[..])))
+fn target(address: TargetAddr) -> Result<Target, Refusal> {
+    let (host, port) = match address {
+        TargetAddr::Ip(address) => (Ok(Host::Addr(address.ip())), address.port()),
+        TargetAddr::Domain(name, port) => (Host::from_bare(&name), port),
+    };
+    match host {
+        _ if port == 0 => Err(Refusal::bad_request("port 0")),
+        Ok(host) => Ok(Target::from_host(host, port, Scheme::Https)),
+        Err(e) => Err(Refusal::bad_request(e.to_string())),
     }
+}
 
-    /// Says no. An SSH client is told why in its own words, where there is a configured reason.
-    pub async fn refuse(self, why: &NotServed) {
-        if let NotServed::Refused(Refusal::HostNotAllowed { reason: Some(reason), .. }) = why
-            && self.port == SSH_PORT
+/// Says yes; what follows is the tunnel.
+pub fn grant(client: &mut Wire<ClientSocket>) {
+    reply(client, ReplyError::Succeeded);
+}
+
+/// Says no to a request for `port`, and closes. An SSH client is told why in its own words, where there is a
+/// configured reason.
+pub async fn refuse(mut client: Wire<ClientSocket>, port: Option<u16>, why: &NotServed) {
+    match why {
+        NotServed::Refused(refusal @ Refusal::HostNotAllowed { reason: Some(_), .. })
+            if port == Some(SSH_PORT) =>
         {
-            let message = ssh::disconnect(reason);
-            if let Some(client) = self.grant().await {
-                let (mut socket, _) = client.into_parts();
-                // Nothing is left to do for a client that has gone.
-                let _ = socket.write_all(&message).await;
-                let _ = socket.shutdown().await;
-            }
-            return;
+            grant(&mut client);
+            let message = ssh::disconnect(&status_phrase(&refusal.reason()));
+            client.output().front().extend_from_slice(&message);
         }
-        let reply = match why {
-            NotServed::Refused(_) => ReplyError::ConnectionNotAllowed,
-            NotServed::Failed(failure) if failure.status == 504 => ReplyError::ConnectionTimeout,
-            NotServed::Failed(_) => ReplyError::HostUnreachable,
-        };
-        let _ = self.protocol.reply_error(&reply).await;
+        NotServed::Refused(_) => reply(&mut client, ReplyError::ConnectionNotAllowed),
+        NotServed::Failed(failure) if failure.status == 504 => {
+            reply(&mut client, ReplyError::ConnectionTimeout);
+        }
+        NotServed::Failed(_) => reply(&mut client, ReplyError::HostUnreachable),
     }
+    close(&mut client, None).await;
+}
+
+/// RFC 1928 section 6. Where we are bound is nobody's business, and no client uses it: 0.0.0.0, port 0.
+fn reply(client: &mut Wire<ClientSocket>, code: ReplyError) {
+    client.output().front().extend_from_slice(&[VERSION, code.as_u8(), 0, 1, 0, 0, 0, 0, 0, 0]);
 }

@@ -7,10 +7,10 @@ use srt_shared::domain::Host;
 use srt_shared::event::IngressKind;
 use tokio::time::{Instant, timeout_at};
 
+use super::closing::{AnswerForm, answer_and_close};
 use super::first_bytes::{self, FirstBytes, Speaker};
-use super::requests::{AnswerForm, Origin, answer_and_close, serve_requests};
-use super::socks::SocksRequest;
-use super::{ClientSocket, ClientStream, opaque};
+use super::requests::{Origin, serve_requests};
+use super::{ClientSocket, ClientStream, opaque, socks};
 use crate::dial::Upstream;
 use crate::limits;
 use crate::pipeline::record::Record;
@@ -27,39 +27,37 @@ use crate::wire::Wire;
 const ESTABLISHED: &[u8] = b"HTTP/1.1 200 Connection Established\r\n\r\n";
 
 /// How a tunnel was asked for, and so how it is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
     /// By a CONNECT.
-    Connect(Wire<ClientSocket>),
+    Connect,
     /// By SOCKS5.
-    Socks(SocksRequest),
+    Socks,
 }
 
 impl Asked {
-    fn ingress(&self) -> IngressKind {
+    fn ingress(self) -> IngressKind {
         match self {
-            Self::Connect(_) => IngressKind::Connect,
-            Self::Socks(_) => IngressKind::Socks,
+            Self::Connect => IngressKind::Connect,
+            Self::Socks => IngressKind::Socks,
         }
     }
 
-    /// Says yes. The answer to a CONNECT may still be in the output. `None` when the client is gone.
-    async fn grant(self) -> Option<Wire<ClientSocket>> {
+    /// Says yes, at the front of what the client gets next.
+    fn grant(self, client: &mut Wire<ClientSocket>) {
         match self {
-            Self::Connect(mut client) => {
-                client.output().front().extend_from_slice(ESTABLISHED);
-                Some(client)
-            }
-            Self::Socks(request) => request.grant().await,
+            Self::Connect => client.output().front().extend_from_slice(ESTABLISHED),
+            Self::Socks => socks::grant(client),
         }
     }
 
-    async fn refuse(self, why: &NotServed, about: &About<'_>) {
+    async fn refuse(self, mut client: Wire<ClientSocket>, why: &NotServed, about: &About<'_>) {
         match self {
-            Self::Connect(mut client) => {
+            Self::Connect => {
                 let form = AnswerForm { connect: true, head_only: false };
                 answer_and_close(&mut client, why, about, form).await;
             }
-            Self::Socks(request) => request.refuse(why).await,
+            Self::Socks => socks::refuse(client, about.target.map(Target::port), why).await,
         }
     }
 }
@@ -79,31 +77,34 @@ impl ClientStream for Terminated {
 }
 
 /// Serves a tunnel whose target was read, or could not be.
-pub async fn serve(asked: Asked, session: &Arc<Session>, target: Result<Target, Refusal>) {
+pub async fn serve(
+    asked: Asked,
+    mut client: Wire<ClientSocket>,
+    session: &Arc<Session>,
+    target: Result<Target, Refusal>,
+) {
     let policy = session.policy();
-    let record = Record::tunnel(session, asked.ingress(), target.as_ref().ok());
+    let record = Record::new(session, asked.ingress(), target.as_ref().ok());
     let admitted = match &target {
-        Ok(target) => admit(&asked, session, &policy, target).await.map(|way| (target, way)),
+        Ok(target) => admit(asked, session, &policy, target).await.map(|way| (target, way)),
         Err(refusal) => Err(refusal.clone().into()),
     };
     match admitted {
         Err(why) => {
             record.not_served(&why);
-            asked.refuse(&why, &record.about()).await;
+            asked.refuse(client, &why, &record.about()).await;
         }
         Ok((_, Way::Opaque(upstream))) => {
-            if let Some(client) = asked.grant().await {
-                opaque::pass(client, Wire::new(upstream, BytesMut::new()), record).await;
-            }
+            asked.grant(&mut client);
+            opaque::pass(client, Wire::new(upstream, BytesMut::new()), record).await;
         }
         Ok((target, Way::Terminate(terminate))) => {
-            if let Some(client) = asked.grant().await {
-                let deadline = terminate.deadline;
-                let tunnel = Tunnel { session, policy: &policy, target, terminate };
-                match timeout_at(deadline, tunnel.look_into(client)).await {
-                    Ok(seen) => seen.serve(record).await,
-                    Err(_) => record.refused(&Refusal::OpaqueTunnel("no TLS handshake in time")),
-                }
+            asked.grant(&mut client);
+            let deadline = terminate.deadline;
+            let tunnel = Tunnel { session, policy: &policy, asked, target, terminate };
+            match timeout_at(deadline, tunnel.look_into(client)).await {
+                Ok(seen) => seen.serve(record).await,
+                Err(_) => record.refused(&Refusal::OpaqueTunnel("no TLS handshake in time")),
             }
         }
     }
@@ -124,9 +125,9 @@ struct Terminate {
 }
 
 /// Everything that can be refused before the client is told that its tunnel stands.
-async fn admit(asked: &Asked, session: &Session, policy: &Policy, target: &Target) -> Result<Way, NotServed> {
+async fn admit(asked: Asked, session: &Session, policy: &Policy, target: &Target) -> Result<Way, NotServed> {
     policy.hosts.check(target.host(), target.port())?;
-    if !policy.opaque_tunnels && matches!(asked, Asked::Socks(_)) {
+    if !policy.opaque_tunnels && asked == Asked::Socks {
         return Err(Refusal::OpaqueTunnel("SOCKS tunnels cannot be looked into").into());
     }
     match policy.termination.of(target.host(), target.port()) {
@@ -144,6 +145,7 @@ async fn admit(asked: &Asked, session: &Session, policy: &Policy, target: &Targe
 struct Tunnel<'a> {
     session: &'a Arc<Session>,
     policy: &'a Arc<Policy>,
+    asked: Asked,
     target: &'a Target,
     terminate: Terminate,
 }
@@ -157,6 +159,8 @@ enum Seen<'a> {
     Opaque { client: Wire<ClientSocket>, upstream: Wire<Upstream> },
     /// Something that is not.
     Refused(NotServed),
+    /// Nothing: the client left.
+    Left,
 }
 
 struct Requests<'a> {
@@ -176,6 +180,7 @@ impl Seen<'_> {
             Self::Opaque { client, upstream } => opaque::pass(client, upstream, record).await,
             // The tunnel was granted, so that all that is left is to close it.
             Self::Refused(why) => record.not_served(&why),
+            Self::Left => record.cut_short("the client left before it said anything"),
         }
     }
 }
@@ -205,21 +210,24 @@ impl<'a> Tunnel<'a> {
             }
             FirstBytes::Other => refused("the tunnel carries no TLS"),
             FirstBytes::MalformedTls => refused("the ClientHello is malformed"),
-            FirstBytes::Silence | FirstBytes::Gone => refused("the client left before it said anything"),
+            FirstBytes::Silence | FirstBytes::Gone => Seen::Left,
         }
     }
 
     async fn terminate(self, mut client: Wire<ClientSocket>, hello: ClientHello) -> Seen<'a> {
         if client.drain().await.is_err() {
-            return refused("the client is gone");
+            return Seen::Left;
         }
         let Ok(leaf) = self.terminate.leaves.leaf(&self.leaf_host(&hello)) else {
             return refused("no certificate could be made for this host");
         };
         let (socket, early) = client.into_parts();
         let stream = self.session.common.server_tls.accept(Prefixed::new(early, socket), leaf).await;
-        let Ok(stream) = stream else { return refused("the TLS handshake failed") };
+        let Ok(stream) = stream else {
+            return refused("the TLS handshake failed; does the client trust the CA of this proxy?");
+        };
         let origin = Origin::Tunnel {
+            ingress: self.asked.ingress(),
             target: self.target.clone(),
             names_target: hello.names(self.target.host()),
             sni: hello.sni().map(str::to_ascii_lowercase),

@@ -139,10 +139,14 @@ impl<'a, S: ClientStream> Exchange<'a, S> {
         .await
     }
 
+    /// Whether the peers have [`limits::IDLE`] to go on. A client that has ended its side may be gone, which over TCP
+    /// shows only when it is written to; waiting without limit would keep its connections for as long as the upstream
+    /// likes.
     fn is_held_up(&self) -> bool {
         matches!(self.upload, Upload::Sending { .. })
             || !self.client.is_drained()
             || !self.upstream.is_drained()
+            || self.client.at_eof()
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Completed, Broken>> {
@@ -151,8 +155,12 @@ impl<'a, S: ClientStream> Exchange<'a, S> {
             return Poll::Ready(result);
         }
         // While the body comes, the upload sees the client leave.
-        if !matches!(self.upload, Upload::Sending { .. }) && has_left(cx, self.client, self.body) {
-            return Poll::Ready(Err(Broken::ClientGone));
+        if !matches!(self.upload, Upload::Sending { .. }) {
+            let had_ended = self.client.at_eof();
+            if has_left(cx, self.client, self.body) {
+                return Poll::Ready(Err(Broken::ClientGone));
+            }
+            self.moved += u64::from(self.client.at_eof() != had_ended);
         }
         Poll::Pending
     }
@@ -347,6 +355,7 @@ impl<'a, S: ClientStream> Exchange<'a, S> {
             bytes_in: 0,
             bytes_out: 0,
         };
+        self.body.answered();
         let fields = forwarded_response_fields(head.fields(), &theirs, self.strip);
         write_response_head(
             self.client.output().front(),
@@ -386,3 +395,6 @@ fn bad_answer(error: &dyn std::error::Error) -> Broken {
 fn broken(reason: impl Into<std::borrow::Cow<'static, str>>) -> Broken {
     Broken::Upstream { failure: Failure::bad_gateway(reason), nothing_received: false }
 }
+
+#[cfg(test)]
+mod tests;

@@ -84,6 +84,11 @@ impl<'s> Pipeline<'s> {
         self.session
     }
 
+    /// Where its requests come from.
+    pub fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
     /// Serves one request whose head was read.
     pub async fn serve<S: ClientStream>(
         &mut self,
@@ -92,7 +97,9 @@ impl<'s> Pipeline<'s> {
         timer: &mut Timer,
     ) -> Next {
         let meant = self.read_target(head);
-        let mut record = Record::request(self.session, &self.origin, head);
+        let known = self.origin.target().cloned();
+        let mut record = Record::new(self.session, self.origin.ingress(), known.as_ref());
+        record.set_method(head.method());
         let served = match &meant {
             Ok((target, resource)) => {
                 record.set_target(target, resource.path());

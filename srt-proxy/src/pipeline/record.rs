@@ -7,8 +7,7 @@ use tracing::debug;
 
 use super::refuse::{About, Failure, NotServed, Refusal};
 use super::target::Target;
-use crate::http::RequestHead;
-use crate::ingress::Origin;
+use crate::limits;
 use crate::session::Session;
 
 /// Gathers what an event says, from the head of a request to its end.
@@ -27,28 +26,15 @@ pub struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// A record of a tunnel.
-    pub fn tunnel(session: &'a Session, ingress: IngressKind, target: Option<&'a Target>) -> Self {
-        Self::new(session, ingress, target)
-    }
-
-    /// A record of bytes that were no request.
-    pub fn unread(session: &'a Session) -> Self {
-        Self::new(session, IngressKind::Http, None)
-    }
-
-    /// A record of a request.
-    pub fn request(session: &'a Session, origin: &Origin, head: &'a RequestHead) -> Self {
-        let ingress = match origin {
-            Origin::Plain => IngressKind::Http,
-            Origin::Tunnel { .. } => IngressKind::Connect,
-        };
-        Self { method: Some(head.method()), ..Self::new(session, ingress, None) }
-    }
-
-    fn new(session: &'a Session, ingress: IngressKind, target: Option<&'a Target>) -> Self {
+    /// A record of what begins now.
+    pub fn new(session: &'a Session, ingress: IngressKind, target: Option<&'a Target>) -> Self {
         let begun = Instant::now();
         Self { session, ingress, target, method: None, path: None, begun, bytes_in: 0, bytes_out: 0 }
+    }
+
+    /// The method, where there is a request.
+    pub fn set_method(&mut self, method: &'a str) {
+        self.method = Some(method);
     }
 
     /// The target, once it is known.
@@ -111,8 +97,8 @@ impl<'a> Record<'a> {
             ingress: self.ingress,
             host: self.target.map(|t| t.host().to_string()).unwrap_or_default(),
             port: self.target.map_or(0, Target::port),
-            method: self.method.map(str::to_owned),
-            path: self.path.map(str::to_owned),
+            method: self.method.map(shorten),
+            path: self.path.map(shorten),
             code: None,
             status,
             rule: None,
@@ -123,5 +109,27 @@ impl<'a> Record<'a> {
         };
         fill(&mut event);
         self.session.events.send(event);
+    }
+}
+
+/// So much of a text of the client's as an event shows: whoever is refused must not make the event too large to be
+/// delivered.
+fn shorten(text: &str) -> String {
+    match text.char_indices().nth(limits::EVENT_TEXT) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_client_writes_is_told_up_to_a_limit() {
+        let most = "a".repeat(limits::EVENT_TEXT);
+        assert_eq!(shorten("/path"), "/path");
+        assert_eq!(shorten(&most), most);
+        assert_eq!(shorten(&format!("{most}b")), format!("{most}…"));
     }
 }

@@ -109,16 +109,21 @@ impl SettingsPolicies {
         self.leaves.as_ref().map(|leaves| leaves.authority().certificate_pem())
     }
 
+    /// A line of settings that leaves `tlsTerminate` out goes back to its defaults and not to tunnels nobody looks
+    /// into: clients were told to trust our CA, and a decider to see their requests.
     fn termination(&self, network: &Network) -> Termination {
-        match (&self.leaves, &network.tls_terminate) {
-            (Some(leaves), Some(tls)) => Termination::On(Terminating {
-                leaves: Arc::clone(leaves),
-                exclude: Arc::new(Lists::new(tls.exclude_domains.clone(), Vec::new())),
-                max_tunnels: tls.max_tunnels as usize,
-                handshake: Duration::from_millis(tls.handshake_timeout_ms.into()),
-            }),
-            _ => Termination::Off("TLS is not terminated: network.tlsTerminate is not set"),
-        }
+        let Some(leaves) = &self.leaves else {
+            return Termination::Off(
+                "TLS is not terminated: network.tlsTerminate was not set when the proxy started",
+            );
+        };
+        let tls = network.tls_terminate.clone().unwrap_or_default();
+        Termination::On(Terminating {
+            leaves: Arc::clone(leaves),
+            exclude: Arc::new(Lists::new(tls.exclude_domains, Vec::new())),
+            max_tunnels: tls.max_tunnels as usize,
+            handshake: Duration::from_millis(tls.handshake_timeout_ms.into()),
+        })
     }
 }
 
@@ -136,4 +141,34 @@ fn refuse_unsupported(network: &Network) -> Result<(), SettingsError> {
         return Err(SettingsError::Unsupported("parentProxy"));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use srt_shared::domain::{Host, ListKind};
+    use srt_shared::settings::TlsTerminate;
+
+    use super::*;
+    use crate::args::Args;
+
+    fn terminates(at_start: &Network, now: &Network) -> bool {
+        let args = Args::try_parse_from(["srt-proxy", "--attach-fd", "3", "--settings-fd", "4"]).unwrap();
+        let policies = SettingsPolicies::new(at_start, None, None, args.into_config().unwrap()).unwrap();
+        let policy = policies.policy(now, &[]).unwrap();
+        policy.termination.of(&Host::from_bare("a.test").unwrap(), 443).is_some()
+    }
+
+    #[test]
+    fn whether_tls_is_terminated_is_settled_at_the_start() {
+        let without = Network::default();
+        let with = Network { tls_terminate: Some(TlsTerminate::default()), ..Network::default() };
+        assert!(terminates(&with, &with));
+        assert!(terminates(&with, &without), "a line that leaves it out must not open the tunnels");
+        assert!(!terminates(&without, &with), "no client trusts a CA made later");
+        assert!(!terminates(&without, &without));
+        let exclude_domains = vec![DomainPattern::parse_settings("a.test", ListKind::Allowed).unwrap()];
+        let excluding = TlsTerminate { exclude_domains, ..TlsTerminate::default() };
+        assert!(!terminates(&with, &Network { tls_terminate: Some(excluding), ..Network::default() }));
+    }
 }

@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 
@@ -31,8 +32,9 @@ pub struct Starter {
 pub struct TestProxy {
     child: Child,
     address: SocketAddr,
-    stderr: Receiver<String>,
-    events: Option<Receiver<String>>,
+    // Locked, so that the clients of one test may be threads.
+    stderr: Mutex<Receiver<String>>,
+    events: Option<Mutex<Receiver<String>>>,
 }
 
 /// What became of it.
@@ -121,8 +123,13 @@ impl Starter {
         let mut child = start(&mut self.command);
         // Ours must close, or the ends of pipes and sockets would never be seen.
         drop(self.command);
-        let stderr = read_lines(child.stderr.take().unwrap());
-        TestProxy { child, address, stderr, events: self.events.map(|fd| read_lines(fs::File::from(fd))) }
+        let stderr = Mutex::new(read_lines(child.stderr.take().unwrap()));
+        TestProxy {
+            child,
+            address,
+            stderr,
+            events: self.events.map(|fd| Mutex::new(read_lines(fs::File::from(fd)))),
+        }
     }
 }
 
@@ -134,7 +141,7 @@ impl TestProxy {
 
     /// The next line it writes to stderr.
     pub fn next_line(&self) -> String {
-        self.stderr.recv_timeout(PATIENCE).expect("a line on stderr")
+        self.stderr.lock().unwrap().recv_timeout(PATIENCE).expect("a line on stderr")
     }
 
     /// Its process id.
@@ -167,14 +174,14 @@ impl TestProxy {
     /// Its next event, as the line it wrote and as what a reader makes of that.
     pub fn next_event(&self) -> (String, Event) {
         let events = self.events.as_ref().expect("started with events");
-        let line = events.recv_timeout(PATIENCE).expect("an event");
+        let line = events.lock().unwrap().recv_timeout(PATIENCE).expect("an event");
         let event = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line}"));
         (line, event)
     }
 
     /// All further events, once it has ended.
     pub fn remaining_events(&self) -> Vec<String> {
-        self.events.as_ref().expect("started with events").iter().collect()
+        self.events.as_ref().expect("started with events").lock().unwrap().iter().collect()
     }
 
     /// Asks it to end by a signal.
@@ -189,7 +196,7 @@ impl TestProxy {
     pub fn wait(&mut self) -> Exited {
         let mut stderr = String::new();
         loop {
-            match self.stderr.recv_timeout(PATIENCE) {
+            match self.stderr.lock().unwrap().recv_timeout(PATIENCE) {
                 Ok(line) => stderr.extend([&line, "\n"]),
                 // It holds the only other end.
                 Err(RecvTimeoutError::Disconnected) => break,
@@ -210,8 +217,10 @@ impl Drop for TestProxy {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-        if thread::panicking() {
-            for line in &self.stderr {
+        if thread::panicking()
+            && let Ok(stderr) = self.stderr.lock()
+        {
+            for line in stderr.iter() {
                 eprintln!("srt-proxy wrote: {line}");
             }
         }

@@ -67,9 +67,9 @@ pub fn commit(mut conn: Conn, fault: Fault) -> Option<Conn> {
             flood(&mut conn);
             conn.set_patience(PATIENCE).unwrap();
         }
-        // The proxy may have seen enough before the end of it.
+        // The proxy may have seen enough before the end of either.
         Fault::Garbage => drop(conn.send_raw(&garbage())),
-        Fault::HalfClose => conn.end_sending().unwrap(),
+        Fault::HalfClose => drop(conn.end_sending()),
     }
     Some(conn)
 }

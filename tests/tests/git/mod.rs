@@ -52,12 +52,13 @@ pub fn backend(root: PathBuf) -> impl Fn(&mut Conn, &Message) -> io::Result<()> 
         ] {
             command.env(name, value);
         }
-        let mut child = start(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
-        // It reads its whole input before it answers, so there is no need for a second thread.
         let mut body = Vec::new();
         conn.body(head, false).read_to_end(&mut body)?;
-        child.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?.write_all(&body)?;
+        let mut child = start(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
+        // It reads its whole input before it answers, so there is no need for a second thread.
+        let written = child.stdin.take().expect("piped").write_all(&body);
         let output = child.wait_with_output()?.stdout;
+        written?;
         answer(conn, &output)
     }
 }

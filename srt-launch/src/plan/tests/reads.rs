@@ -90,7 +90,8 @@ fn a_denied_root_is_its_folders() {
     assert_eq!(planned.mounts(), ["reopen w"]);
     let planned = tree.plan(json!({"denyRead": ["/"], "allowRead": ["/"]}));
     assert!(
-        planned.plan.mounts.iter().all(|mount| mount.target == Path::new("/tmp/claude")),
+        // Whose it is on this machine decides its name.
+        planned.plan.mounts.iter().all(|mount| mount.target.to_string_lossy().starts_with("/tmp/claude")),
         "{:?}",
         planned.plan.mounts
     );
