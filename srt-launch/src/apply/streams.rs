@@ -44,11 +44,7 @@ pub fn set_position(stream: usize, position: i64) {
 /// Opens every file that came for reading once more, through a read-only copy of its mount.
 pub fn reopen_read_only(tree: &Tree) -> Result<(), Failure> {
     let [stdin, stdout, stderr] = STANDARD_STREAMS.map(|stream| reopened(tree, stream));
-    let replaced = [
-        stdin?.map(|file| dup2_stdin(file)),
-        stdout?.map(|file| dup2_stdout(file)),
-        stderr?.map(|file| dup2_stderr(file)),
-    ];
+    let replaced = [stdin?.map(dup2_stdin), stdout?.map(dup2_stdout), stderr?.map(dup2_stderr)];
     replaced.into_iter().flatten().try_for_each(|result| result.during(Step::Streams, "dup2"))
 }
 
