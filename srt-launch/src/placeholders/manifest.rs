@@ -9,11 +9,11 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::ErrorKind::{AlreadyExists, NotFound};
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -95,6 +95,8 @@ impl Manifest {
                 result => result?,
             };
             file.lock()?;
+            // Whatever the umask: runs of other users in the same folders read it.
+            file.set_permissions(Permissions::from_mode(0o644))?;
             // Until it was locked it looked like a dead run's, to be cleared away.
             if file.metadata()?.nlink() > 0 {
                 return Ok(Self { path, file });
@@ -180,7 +182,8 @@ fn is_made(entry: &Entry) -> bool {
 }
 
 fn make_folder(folder: &Path) -> io::Result<()> {
-    match DirBuilder::new().mode(0o755).create(folder) {
+    let open = |()| fs::set_permissions(folder, Permissions::from_mode(0o755));
+    match DirBuilder::new().mode(0o755).create(folder).and_then(open) {
         Err(error) if error.kind() == AlreadyExists => {
             let found = fs::symlink_metadata(folder)?;
             if is_trusted(&found, geteuid()) {
