@@ -52,6 +52,12 @@ impl Pattern {
         Ok((start.into(), Self { tokens: rest }))
     }
 
+    /// The pattern for everything in what this one matches.
+    pub fn contents(mut self) -> Self {
+        self.tokens.extend([Token::Char('/'), Token::Across]);
+        self
+    }
+
     /// Where the entries of the directory it starts from continue.
     pub fn start(&self) -> Position {
         let mut active = Vec::new();

@@ -114,7 +114,7 @@ pub struct LaunchArgs {
     pub unsetenv: Vec<OsString>,
 
     /// The command and its arguments
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
 
@@ -164,7 +164,7 @@ pub struct SrtArgs {
     pub violations: Option<PathBuf>,
 
     /// The command and its arguments
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
 
@@ -213,6 +213,16 @@ mod tests {
         }
         assert!(srt(&["-d", "true"]).common.debug);
         assert!(!srt(&["true", "-d"]).common.debug);
+    }
+
+    #[test]
+    fn a_misspelt_option_is_not_the_command() {
+        for args in [&["srt-launch", "--chdri", "/", "true"][..], &["srt-launch", "-x", "true"]] {
+            let error = LaunchArgs::try_parse_from(args).unwrap_err().to_string();
+            assert!(error.contains(args[1]), "{error}");
+        }
+        let error = SrtArgs::try_parse_from(["srt", "--setings", "x", "true"]).unwrap_err().to_string();
+        assert!(error.contains("--settings"), "{error}");
     }
 
     #[test]

@@ -50,6 +50,10 @@ fn try_launch(args: LaunchArgs, voice: &Voice) -> Result<i32, Box<dyn std::error
     if args.command.is_empty() && !args.common.explain {
         return Err("no command; see srt-launch --help".into());
     }
+    // Before anything is opened: a number that is free now would soon be a descriptor of ours.
+    if let Some(fd) = args.pass_fd.iter().find(|fd| !sys::is_open(**fd)) {
+        return Err(format!("--pass-fd {fd}: not open").into());
+    }
     let loaded = prepare::settings(&args.common, voice)?;
     let sets = args.setenv.iter().map(|(name, value)| (name.clone(), Some(value.clone())));
     let wishes = Wishes {
@@ -118,7 +122,8 @@ pub fn hidden_files(settings: &Settings) -> Vec<PathBuf> {
 
 /// Prints the plan.
 pub fn explain(inputs: &Inputs, json: bool, voice: &Voice) -> Result<i32, Box<dyn std::error::Error>> {
-    let plan = prepare::plan(inputs, voice)?;
+    let plan = prepare::plan(inputs)?;
+    prepare::tell(&plan, voice)?;
     let explanation = Explanation::new(&plan, inputs);
     let mut out = io::stdout().lock();
     let written = if json { writeln!(out, "{:#}", explanation.json()) } else { write!(out, "{explanation}") };
@@ -148,7 +153,10 @@ pub fn run(
     let mut attempts = 0;
     loop {
         attempts += 1;
-        let plan = prepare::plan(inputs, voice)?;
+        let plan = prepare::plan(inputs)?;
+        if attempts == 1 {
+            prepare::tell(&plan, voice)?;
+        }
         let again = uplink.try_clone()?;
         let mut warnings = Vec::new();
         let result = launch::run(plan, argv, uplink, &trusting, &mut |text| warnings.push(text.to_owned()));

@@ -83,15 +83,18 @@ pub fn run(
 ) -> Result<Outcome, Failure> {
     let signals = Signals::take()?;
     let terminal = Session::of_caller();
-    let keeper = Keeper::start(&mut plan)?;
+    let mut keeper = Keeper::start(&mut plan)?;
     let mut way_out = WayOut::prepare(uplink)?;
     let (outside, inside) = channel::pair()?;
     let mut outside = Some(outside);
     let caller = Caller::current();
 
     let child = sys::clone_child(apply::flags(&plan.isolation), || {
-        // Or pid 1 would hold the very pipe whose end tells it that the launcher is dead.
-        outside = None;
+        // Copies of the launcher's ends would keep its death from being seen.
+        drop(outside.take());
+        if let Some(keeper) = keeper.take() {
+            keeper.forget();
+        }
         let built = apply::build(&mut plan, caller, |plan| way_out.connect(plan, trust));
         let result = built.and_then(|warning| {
             if let Some(text) = warning {
@@ -107,7 +110,7 @@ pub fn run(
     })
     .during(Step::Namespaces, "clone")?;
     drop(inside);
-    let mut outside = outside.ok_or(Errno::EBADF).during(Step::Launch, "keep our end of the channel")?;
+    let mut outside = outside.expect("invariant: only the child took it");
     if let Some(keeper) = &keeper {
         keeper.guard(&child)?;
     }
@@ -115,9 +118,7 @@ pub fn run(
     outside.send(Order::Go);
     let guard = keeper.as_ref().map(Keeper::ended);
     let status = monitor::watch(&child, &mut outside, &signals, terminal, guard, warn);
-    if let Some(keeper) = keeper {
-        keeper.finish();
-    }
+    drop(keeper);
     let (events, proxy_gone) = way_out.finish();
     Ok(Outcome { status: status?, events, proxy_gone })
 }

@@ -156,10 +156,15 @@ fn kill_all(child: &Child) {
 /// The command was stopped, by Ctrl-Z mostly: the shell that waits for us must see us stop, and have the terminal.
 /// Goes on when we are continued.
 fn stop_with_the_command(signal: i32, session: Session, channel: &Outside) {
-    if !matches!(session, Session::Terminal { .. }) || signal == Signal::SIGSTOP as i32 {
+    if !matches!(session, Session::Terminal { .. }) {
         return;
     }
     session.give_terminal(getpgrp());
-    let _ = raise(Signal::SIGSTOP);
+    // Not SIGSTOP: in a group that no shell controls nobody would continue us. There the others are void, and the
+    // command goes on at once, as it would without us.
+    let _ = raise(match Signal::try_from(signal) {
+        Ok(signal @ (Signal::SIGTTIN | Signal::SIGTTOU)) => signal,
+        _ => Signal::SIGTSTP,
+    });
     channel.send(Order::Resume { foreground: session.in_foreground() });
 }

@@ -10,7 +10,8 @@ use nix::unistd::{Uid, User, geteuid};
 use srt_shared::settings::{LoadError, Loaded, Source, load};
 
 use crate::args::Common;
-use crate::placeholders::live_placeholders;
+use crate::limits::PLAN_ATTEMPTS;
+use crate::placeholders::{self, state_folder};
 use crate::plan::{Inputs, Network, Plan, PlanError};
 
 /// Why nothing runs.
@@ -25,6 +26,9 @@ pub enum PrepareError {
     /// `--strict`
     #[error("{0} (an error because of --strict)")]
     Strict(String),
+    /// Other runs start and end in the same folders faster than a plan is made.
+    #[error("other sandboxes make and remove mount points in the same folders all the time; try again")]
+    Overtaken,
     /// There is no folder to be in.
     #[error("the working directory cannot be found: {0}")]
     WorkingDirectory(std::io::Error),
@@ -123,21 +127,35 @@ pub fn inputs(loaded: &Loaded, network: Network, wishes: Wishes) -> Result<Input
         network,
         trust: None,
         pass_fds: wishes.pass_fds,
-        own_state: wishes.hidden,
-        foreign_placeholders: live_placeholders(),
+        own_state: wishes.hidden.into_iter().chain([state_folder()]).collect(),
+        // They come and go: looked for before each plan.
+        foreign_placeholders: Vec::new(),
     })
 }
 
-/// Computes the plan, and tells its warnings.
-pub fn plan(inputs: &Inputs, voice: &Voice) -> Result<Plan, PrepareError> {
-    let plan = Plan::compute(inputs)?;
+/// Computes a plan around the placeholders of the runs that live now. Tell it with [`tell`].
+pub fn plan(inputs: &Inputs) -> Result<Plan, PrepareError> {
+    placeholders::sweep();
+    let mut inputs = inputs.clone();
+    for _ in 0..PLAN_ATTEMPTS {
+        inputs.foreign_placeholders = placeholders::in_use();
+        let plan = Plan::compute(&inputs)?;
+        if !placeholders::overtaken(&plan, &inputs.foreign_placeholders) {
+            return Ok(plan);
+        }
+    }
+    Err(PrepareError::Overtaken)
+}
+
+/// Tells the warnings of a plan.
+pub fn tell(plan: &Plan, voice: &Voice) -> Result<(), PrepareError> {
     for warning in &plan.warnings {
         voice.warn(warning)?;
     }
     for note in &plan.notes {
         voice.debug(note);
     }
-    Ok(plan)
+    Ok(())
 }
 
 fn home() -> Result<PathBuf, PrepareError> {

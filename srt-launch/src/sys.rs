@@ -272,6 +272,12 @@ pub fn adopt(fd: RawFd) -> nix::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
+/// Whether a descriptor of this number is open.
+pub fn is_open(fd: RawFd) -> bool {
+    // SAFETY: numbers only.
+    unsafe { libc::fcntl(fd, libc::F_GETFD) != -1 }
+}
+
 /// Makes a descriptor stay open when a program is executed.
 pub fn keep_on_exec(fd: RawFd) -> nix::Result<()> {
     // SAFETY: numbers only.

@@ -98,7 +98,7 @@ unsafe fn take_fds(header: &libc::msghdr) -> Vec<OwnedFd> {
         let mut message = libc::CMSG_FIRSTHDR(header);
         while let Some(control) = message.as_ref() {
             if control.cmsg_level == libc::SOL_SOCKET && control.cmsg_type == libc::SCM_RIGHTS {
-                let bytes = control.cmsg_len as usize - libc::CMSG_LEN(0) as usize;
+                let bytes = control.cmsg_len - libc::CMSG_LEN(0) as usize;
                 let first = libc::CMSG_DATA(message).cast::<RawFd>();
                 for at in 0..bytes / size_of::<RawFd>() {
                     fds.push(OwnedFd::from_raw_fd(first.add(at).read_unaligned()));

@@ -6,4 +6,6 @@
 pub mod binary;
 pub mod program;
 pub mod proxy;
-mod sys;
+pub mod sandbox;
+pub mod sandbox_run;
+pub mod sys;

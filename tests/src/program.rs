@@ -2,11 +2,14 @@
 
 use std::ffi::OsStr;
 use std::io::{ErrorKind, Read, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
+
+use crate::sys;
 
 /// What any one program may take, on a machine that is busy with other tests.
 const DEADLINE: Duration = Duration::from_secs(120);
@@ -16,6 +19,17 @@ const DEADLINE: Duration = Duration::from_secs(120);
 pub struct Program {
     command: Command,
     input: Vec<u8>,
+    fds: Vec<OwnedFd>,
+}
+
+/// A program that runs.
+#[derive(Debug)]
+pub struct Running {
+    name: String,
+    child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: Receiver<Vec<u8>>,
+    stderr: Receiver<Vec<u8>>,
 }
 
 /// What became of it.
@@ -38,7 +52,7 @@ impl Program {
         if let Some(path) = std::env::var_os("PATH") {
             command.env("PATH", path);
         }
-        Self { command, input: Vec::new() }
+        Self { command, input: Vec::new(), fds: Vec::new() }
     }
 
     /// Adds one argument.
@@ -71,25 +85,67 @@ impl Program {
         self
     }
 
+    /// An option that names a descriptor, which the program inherits.
+    pub fn fd(mut self, flag: &str, fd: OwnedFd) -> Self {
+        let number = fd.as_raw_fd().to_string();
+        self.fds.push(fd);
+        self.arg(flag).arg(number)
+    }
+
     /// Runs it to its end.
     ///
     /// # Panics
     /// When it is not installed, or does not end within two minutes.
     pub fn run(mut self) -> Finished {
-        self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = start(&mut self.command);
-        let mut stdin = child.stdin.take().expect("piped");
         let input = std::mem::take(&mut self.input);
+        let mut running = self.start();
+        let mut stdin = running.stdin.take().expect("piped");
         // A program may end without reading its input.
         thread::spawn(move || stdin.write_all(&input));
-        let stdout = read_all(child.stdout.take().expect("piped"));
-        let stderr = read_all(child.stderr.take().expect("piped"));
-        let Ok(stdout) = stdout.recv_timeout(DEADLINE) else {
-            let _ = child.kill();
-            panic!("{:?} did not end within {DEADLINE:?}", self.command);
+        running.wait()
+    }
+
+    /// Starts it. Its standard input stays open until it is closed or the program waited for.
+    ///
+    /// # Panics
+    /// When it is not installed.
+    pub fn start(mut self) -> Running {
+        self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let name = format!("{:?}", self.command);
+        sys::inherit(&mut self.command, self.fds);
+        let mut child = start(&mut self.command);
+        // Our copies of the descriptors close with it.
+        drop(self.command);
+        Running {
+            name,
+            stdin: child.stdin.take(),
+            stdout: read_all(child.stdout.take().expect("piped")),
+            stderr: read_all(child.stderr.take().expect("piped")),
+            child,
+        }
+    }
+}
+
+impl Running {
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for its end, and for that of everything that holds its output.
+    ///
+    /// # Panics
+    /// When that does not come within two minutes.
+    pub fn wait(mut self) -> Finished {
+        drop(self.stdin.take());
+        let Ok(stdout) = self.stdout.recv_timeout(DEADLINE) else {
+            let _ = self.child.kill();
+            panic!("{} did not end within {DEADLINE:?}", self.name);
         };
-        let stderr = stderr.recv_timeout(DEADLINE).unwrap_or_default();
-        let status = child.wait().expect("the child's status");
+        let Ok(stderr) = self.stderr.recv_timeout(DEADLINE) else {
+            panic!("{} has left a process that holds its stderr", self.name);
+        };
+        let status = self.child.wait().expect("the child's status");
         Finished { status, stdout, stderr: String::from_utf8_lossy(&stderr).into_owned() }
     }
 }

@@ -1,11 +1,15 @@
-//! The only unsafe code of the harness: children that inherit descriptors.
+//! The only unsafe code of the harness: descriptors that children inherit, System V objects.
 #![allow(unsafe_code)]
 
-use std::os::fd::OwnedFd;
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
+use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+use nix::pty::openpty;
+use nix::unistd::setsid;
 
 /// Lets the child keep `fds`, under the numbers they have here.
 ///
@@ -21,4 +25,88 @@ pub fn inherit(command: &mut Command, fds: Vec<OwnedFd>) {
     // SAFETY: between fork and exec the closure only calls fcntl, which is async-signal-safe, on descriptors that
     // it owns; it does not allocate.
     unsafe { command.pre_exec(keep_open) };
+}
+
+/// A copy of a descriptor, under the first free number from `number` on.
+pub fn copy_from(number: RawFd, fd: impl AsFd) -> OwnedFd {
+    let copy = fcntl(fd, FcntlArg::F_DUPFD_CLOEXEC(number)).expect("a free descriptor");
+    // SAFETY: the kernel has just made it for us.
+    unsafe { OwnedFd::from_raw_fd(copy) }
+}
+
+/// Starts a command on a terminal of its own, which is its controlling one, as a login does. Returns the other end.
+pub fn start_on_terminal(command: &mut Command) -> (Child, File) {
+    let terminal = openpty(None, None).expect("a terminal");
+    let stream = || Stdio::from(terminal.slave.try_clone().expect("a descriptor"));
+    command.stdin(stream()).stdout(stream()).stderr(stream());
+    // SAFETY: between fork and exec the closure only makes two system calls.
+    unsafe {
+        command.pre_exec(|| {
+            setsid()?;
+            Errno::result(libc::ioctl(0, libc::TIOCSCTTY, 0))?;
+            Ok(())
+        })
+    };
+    let child = command.spawn().expect("the command starts");
+    (child, File::from(terminal.master))
+}
+
+/// Sets the size of a terminal's window.
+pub fn resize(terminal: &File, rows: u16, columns: u16) {
+    let size = libc::winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    // SAFETY: TIOCSWINSZ reads a `winsize`.
+    unsafe { libc::ioctl(terminal.as_raw_fd(), libc::TIOCSWINSZ, &raw const size) };
+}
+
+/// Kinds of System V objects.
+#[derive(Debug, Clone, Copy)]
+#[expect(missing_docs, reason = "they are their names")]
+pub enum SystemV {
+    Memory,
+    Semaphores,
+    Messages,
+}
+
+/// A System V object of this user, removed when it goes.
+#[derive(Debug)]
+pub struct SystemVObject {
+    kind: SystemV,
+    id: i32,
+    /// What names it in this ipc namespace.
+    pub key: i32,
+}
+
+impl SystemVObject {
+    /// Makes one under a key that is free.
+    pub fn new(kind: SystemV) -> Self {
+        let first = (std::process::id() & 0xffff) as i32 | 0x5172_0000;
+        let flags = libc::IPC_CREAT | libc::IPC_EXCL | 0o600;
+        for key in first.. {
+            // SAFETY: numbers only.
+            let id = unsafe {
+                match kind {
+                    SystemV::Memory => libc::shmget(key, 4096, flags),
+                    SystemV::Semaphores => libc::semget(key, 1, flags),
+                    SystemV::Messages => libc::msgget(key, flags),
+                }
+            };
+            if id >= 0 {
+                return Self { kind, id, key };
+            }
+        }
+        panic!("no free key")
+    }
+}
+
+impl Drop for SystemVObject {
+    fn drop(&mut self) {
+        // SAFETY: IPC_RMID takes no argument.
+        unsafe {
+            match self.kind {
+                SystemV::Memory => libc::shmctl(self.id, libc::IPC_RMID, std::ptr::null_mut()),
+                SystemV::Semaphores => libc::semctl(self.id, 0, libc::IPC_RMID),
+                SystemV::Messages => libc::msgctl(self.id, libc::IPC_RMID, std::ptr::null_mut()),
+            }
+        };
+    }
 }

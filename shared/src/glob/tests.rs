@@ -77,6 +77,14 @@ fn a_walk_leaves_out_what_cannot_match() {
 }
 
 #[test]
+fn contents_are_all_that_lies_beneath() {
+    let pattern = Pattern::parse("a/b*").contents();
+    for (path, want) in [("a/b/x", true), ("a/bc/x/y", true), ("a/b", false), ("a/x/b", false)] {
+        assert_eq!(pattern.matches(path.as_bytes()), want, "{path}");
+    }
+}
+
+#[test]
 fn split_gives_the_directory_to_start_from() {
     for (text, start, example) in [
         ("/w/d/*.pem", "/w/d/", "x.pem"),

@@ -5,6 +5,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 use nix::errno::Errno;
+use nix::sys::stat::stat;
 use nix::unistd::execve;
 
 use super::failure::{During, Failure, Step};
@@ -54,6 +55,8 @@ impl Command {
         for candidate in &self.candidates {
             match self.execute_at(candidate) {
                 Errno::ENOENT | Errno::ENOTDIR | Errno::ENAMETOOLONG | Errno::ELOOP => {}
+                // In a folder of PATH that may not be searched nothing was found, as for a shell.
+                Errno::EACCES if self.candidates.len() > 1 && stat(candidate.as_c_str()).is_err() => {}
                 // It is there; perhaps a later folder has one that may be executed.
                 Errno::EACCES => worst = Errno::EACCES,
                 errno => {

@@ -1,24 +1,26 @@
 //! The process that makes placeholders, keeps them while a sandbox runs, and removes them when it has ended or the
 //! launcher has died.
 
+use std::collections::BTreeSet;
+use std::fs::OpenOptions;
 use std::io::{IoSlice, IoSliceMut};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::CloneFlags;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 use nix::sys::socket::{
     AddressFamily, ControlMessage, MsgFlags, SockFlag, SockType, recv, send, sendmsg, socketpair,
 };
 use nix::sys::wait::waitpid;
-use nix::unistd::setsid;
+use nix::unistd::{chdir, dup2_stderr, dup2_stdin, dup2_stdout, setsid};
 use serde::{Deserialize, Serialize};
 
-use super::manifest::{Manifest, is_live, remove_lost_ones, state_folder};
-use super::placeholder::{Held, Made, Removed};
+use super::manifest::Manifest;
+use super::placeholder::{Held, hold, release};
 use crate::apply::{During, Failure, Step};
-use crate::limits::{JANITOR_PATIENCE, PLACEHOLDER_PAUSE};
 use crate::plan::{Placeholder, Plan};
 use crate::sys::{self, Child};
 
@@ -26,7 +28,8 @@ use crate::sys::{self, Child};
 #[derive(Debug)]
 pub struct Keeper {
     child: Child,
-    socket: OwnedFd,
+    /// Open for as long as the launcher lives.
+    socket: Option<OwnedFd>,
 }
 
 /// What it answers once everything is in place.
@@ -37,22 +40,14 @@ enum Answer {
     Failed(Failure),
 }
 
-/// The end of a sandbox that needs no placeholder.
-pub type Kept = Option<Keeper>;
-
 /// Enough for a refusal of each of a thousand placeholders.
 const ANSWER: usize = 64 << 10;
 
 impl Keeper {
     /// Makes what the plan asks for, and takes out of it what its directories refuse anyway. No process is started
-    /// where there is nothing to make and nothing left to clean up.
-    pub fn start(plan: &mut Plan) -> Result<Kept, Failure> {
-        let leftovers =
-            state_folder(false).is_some_and(|folder| folder.read_dir().is_ok_and(|mut d| d.next().is_some()));
+    /// where there is nothing to make.
+    pub fn start(plan: &mut Plan) -> Result<Option<Self>, Failure> {
         if plan.placeholders.is_empty() {
-            if leftovers {
-                remove_lost_ones();
-            }
             return Ok(None);
         }
         let (ours, theirs) =
@@ -62,10 +57,10 @@ impl Keeper {
         let child = sys::clone_child(CloneFlags::empty(), || keep(wanted, theirs.as_fd()))
             .during(Step::Placeholders, "clone")?;
         drop(theirs);
-        let keeper = Self { child, socket: ours };
+        let keeper = Self { child, socket: Some(ours) };
         let refused = keeper.wait_ready()?;
         if !refused.is_empty() {
-            let gone: Vec<_> =
+            let gone: BTreeSet<_> =
                 refused.iter().filter_map(|&at| plan.placeholders.get(at)).map(|p| p.path.clone()).collect();
             plan.placeholders.retain(|placeholder| !gone.contains(&placeholder.path));
             plan.mounts.retain(|mount| !gone.contains(&mount.target));
@@ -75,8 +70,8 @@ impl Keeper {
 
     fn wait_ready(&self) -> Result<Vec<usize>, Failure> {
         let mut answer = vec![0; ANSWER];
-        let length = recv(self.socket.as_raw_fd(), &mut answer, MsgFlags::empty())
-            .during(Step::Placeholders, "recv")?;
+        let length =
+            recv(self.socket()?, &mut answer, MsgFlags::empty()).during(Step::Placeholders, "recv")?;
         match serde_json::from_slice(&answer[..length]) {
             Ok(Answer::Ready(refused)) => Ok(refused),
             Ok(Answer::Failed(failure)) => Err(failure),
@@ -88,7 +83,7 @@ impl Keeper {
     pub fn guard(&self, sandbox: &Child) -> Result<(), Failure> {
         let fds = [sandbox.pidfd.as_raw_fd()];
         let control = [ControlMessage::ScmRights(&fds)];
-        sendmsg::<()>(self.socket.as_raw_fd(), &[IoSlice::new(b"g")], &control, MsgFlags::MSG_NOSIGNAL, None)
+        sendmsg::<()>(self.socket()?, &[IoSlice::new(b"g")], &control, MsgFlags::MSG_NOSIGNAL, None)
             .during(Step::Placeholders, "sendmsg")
             .map(drop)
     }
@@ -98,52 +93,94 @@ impl Keeper {
         self.child.pidfd.as_fd()
     }
 
-    /// Lets it remove them, and waits until it has.
-    pub fn finish(self) {
-        let Self { child, socket } = self;
-        drop(socket);
-        let _ = waitpid(child.pid, None);
+    /// In a process inside: lets go of it without waiting for its end, which may wait for ours.
+    pub fn forget(mut self) {
+        self.socket = None;
+        std::mem::forget(self);
+    }
+
+    fn socket(&self) -> Result<RawFd, Failure> {
+        self.socket.as_ref().map(AsRawFd::as_raw_fd).ok_or(Errno::EBADF).during(Step::Placeholders, "socket")
+    }
+}
+
+/// Lets it remove them, and waits until it has, however the run ended.
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.socket = None;
+        let _ = waitpid(self.child.pid, None);
     }
 }
 
 /// The keeper's whole life. Returns its exit status.
 fn keep(wanted: &[Placeholder], launcher: BorrowedFd<'_>) -> i32 {
-    // Out of the way of signals to the launcher's group and of its terminal.
-    let _ = setsid();
-    let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None);
-    // Everything inherited may be somebody's pipe that must end with the command. The standard streams too.
-    sys::close_all_but_here(&[launcher.as_raw_fd()]);
-
-    remove_lost_ones();
+    detach(launcher);
     let mut held = Vec::new();
-    let (answer, manifest) = match make_all(wanted, &mut held) {
-        Ok((manifest, refused)) => (Answer::Ready(refused), Some(manifest)),
-        Err(failure) => (Answer::Failed(failure), None),
+    let manifest = Manifest::create().during(Step::Placeholders, "make a manifest in /dev/shm");
+    let made = manifest.map(|mut manifest| {
+        let refused = make_all(wanted, &mut manifest, &mut held);
+        (manifest, refused)
+    });
+    let (manifest, answer) = match made {
+        Ok((manifest, Ok(refused))) => (Some(manifest), Answer::Ready(refused)),
+        Ok((manifest, Err(failure))) => (Some(manifest), Answer::Failed(failure)),
+        Err(failure) => (None, Answer::Failed(failure)),
     };
     let packet = serde_json::to_vec(&answer).unwrap_or_default();
     let sent = send(launcher.as_raw_fd(), &packet, MsgFlags::MSG_NOSIGNAL).is_ok();
-    if sent && manifest.is_some() {
+    if sent && matches!(answer, Answer::Ready(_)) {
         wait_for_the_end(launcher);
     }
-    remove_all(held, manifest);
+    if let Some(manifest) = manifest {
+        remove_all(held, manifest);
+    }
     0
 }
 
-fn make_all(wanted: &[Placeholder], held: &mut Vec<Held>) -> Result<(Manifest, Vec<usize>), Failure> {
-    let mut manifest = Manifest::create().during(Step::Placeholders, "make a manifest in /dev/shm")?;
+/// Leaves everything it shares with the launcher: signals to its group and of its terminal, and every descriptor,
+/// which may be somebody's pipe that must end with the command.
+fn detach(launcher: BorrowedFd<'_>) {
+    let _ = setsid();
+    let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None);
+    sys::close_all_but_here(&[0, 1, 2, launcher.as_raw_fd()]);
+    // Not closed: the next file opened would be taken for one of them.
+    if let Ok(null) = OpenOptions::new().read(true).write(true).open("/dev/null") {
+        let _ = dup2_stdin(&null).and_then(|()| dup2_stdout(&null)).and_then(|()| dup2_stderr(&null));
+    }
+    // Its working directory may be a file system that somebody wants to unmount.
+    let _ = chdir("/");
+    // One open file for each placeholder.
+    if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
+    }
+}
+
+/// Makes all; the places in the list of those that their directories refuse.
+fn make_all(
+    wanted: &[Placeholder],
+    manifest: &mut Manifest,
+    held: &mut Vec<Held>,
+) -> Result<Vec<usize>, Failure> {
+    manifest.announce(wanted).during(Step::Placeholders, "write to the manifest")?;
     let mut refused = Vec::new();
+    // There is nothing to make below what was refused, or is a file as another run has it.
+    let mut closed = BTreeSet::new();
     for (at, placeholder) in wanted.iter().enumerate() {
-        // Below a folder that was refused there is nothing to make.
-        let below_refused = refused.iter().any(|&at: &usize| placeholder.path.starts_with(&wanted[at].path));
-        match if below_refused { Made::Refused } else { Held::make(placeholder, is_live)? } {
-            Made::Refused => refused.push(at),
-            Made::Held(one) => {
-                manifest.add(one.entry()).during(Step::Placeholders, "write to the manifest")?;
+        let path = placeholder.path.as_path();
+        let below_closed = path.ancestors().any(|folder| closed.contains(folder));
+        let one = if below_closed { None } else { hold(placeholder, manifest)? };
+        if !one.as_ref().is_some_and(Held::is_directory) {
+            closed.insert(path);
+        }
+        match one {
+            None => refused.push(at),
+            Some(one) => {
+                manifest.note(path, one.identity).during(Step::Placeholders, "write to the manifest")?;
                 held.push(one);
             }
         }
     }
-    Ok((manifest, refused))
+    Ok(refused)
 }
 
 /// Waits until the launcher has let go or died, and then until the sandbox is dead: a mount point must not be freed
@@ -172,30 +209,11 @@ fn receive(launcher: BorrowedFd<'_>) -> nix::Result<Option<Option<OwnedFd>>> {
     Ok((length > 0).then_some(fd))
 }
 
-fn remove_all(held: Vec<Held>, manifest: Option<Manifest>) {
-    let mut strangers = Vec::new();
+/// What is left is the next run's, which finds it by the manifest.
+fn remove_all(held: Vec<Held>, manifest: Manifest) {
     // Folders were made before what lies in them.
-    for one in held.into_iter().rev() {
-        let entry = one.entry().clone();
-        if one.remove() == Removed::InUse && !is_live(&entry.path()) {
-            strangers.push(entry);
-        }
-    }
-    // A lock of nobody we know: a backup, an indexer. It will be over in a moment.
-    let tries = JANITOR_PATIENCE.as_millis() / PLACEHOLDER_PAUSE.as_millis().max(1);
-    for _ in 0..tries {
-        strangers.retain(|entry| {
-            super::placeholder::remove_lost(entry) == Removed::InUse && !is_live(&entry.path())
-        });
-        if strangers.is_empty() {
-            break;
-        }
-        std::thread::sleep(PLACEHOLDER_PAUSE);
-    }
-    // What is left is the next run's, which finds it by the manifest.
-    if let Some(manifest) = manifest
-        && strangers.is_empty()
-    {
+    let left = held.into_iter().rev().map(|one| release(one, &manifest)).filter(|done| !done);
+    if left.count() == 0 {
         manifest.remove();
     }
 }

@@ -1,158 +1,305 @@
-//! Which placeholders each run uses, written where no command can see it: a run that was killed together with the
-//! process that should have cleaned up is cleaned up after by the next.
+//! Manifests: which paths are placeholders, of which run.
+//!
+//! A run's manifest is a file in its user's folder `srt-UID` in memory shared by the machine, where no sandbox
+//! reaches: a sandbox has a `/dev/shm` of its own. Only that user can write there, everybody can read it, so
+//! that runs of different users in one directory know each other's placeholders. The run holds an exclusive
+//! lock on its manifest; one that is not locked is of a dead run.
+//!
+//! Records end with NUL: `+ TYPE MODE PATH` before a placeholder is made, `= DEV INO BORN PATH` when it is.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::ErrorKind::{AlreadyExists, NotFound};
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::UNIX_EPOCH;
 
-use nix::sys::stat::FileStat;
-use nix::unistd::{geteuid, getpid};
-use serde::{Deserialize, Serialize};
+use nix::unistd::{Uid, geteuid};
 
-use super::placeholder::{Removed, remove_lost};
-use crate::limits::{PLACEHOLDER_PAUSE, PLACEHOLDER_WAIT};
 use crate::plan::Placeholder;
 
-/// Memory that every user may write to and that no sandbox shows: theirs is its own. It is empty after a reboot, which
-/// a placeholder on disk is not; one that a power failure left must be removed by hand.
-const SHARED_MEMORY: &str = "/dev/shm";
+/// Places all users may write, in order of preference; all runs of a machine take the same.
+const SHARED: [&str; 3] = ["/dev/shm", "/run/shm", "/var/tmp"];
 
-/// One placeholder in a manifest.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
-    /// Paths are bytes.
-    path: Vec<u8>,
-    /// A folder, not a file.
-    pub directory: bool,
+/// The folder of this user's manifests. It need not exist.
+pub fn state_folder() -> PathBuf {
+    shared().join(format!("{PREFIX}{}", geteuid()))
+}
+
+const PREFIX: &str = "srt-";
+
+fn shared() -> &'static Path {
+    let found = SHARED.into_iter().find(|path| Path::new(path).is_dir());
+    Path::new(found.unwrap_or(SHARED[0]))
+}
+
+/// What tells one inode from every other there is or was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity {
     device: u64,
     inode: u64,
-    mode: u32,
+    /// Nanoseconds of its birth: inode numbers are used again. 0 on file systems that do not say.
+    born: u128,
 }
 
-impl Entry {
-    /// An entry for what `stat` says of it.
-    pub fn new(path: &Path, directory: bool, stat: &FileStat) -> Self {
-        let path = path.as_os_str().as_bytes().to_vec();
-        Self { path, directory, device: stat.st_dev, inode: stat.st_ino, mode: stat.st_mode & 0o7777 }
-    }
-
-    /// Where it is.
-    pub fn path(&self) -> PathBuf {
-        OsStr::from_bytes(&self.path).into()
-    }
-
-    /// Whether `stat` is of the very same file.
-    pub fn is(&self, stat: &FileStat) -> bool {
-        (stat.st_dev, stat.st_ino) == (self.device, self.inode)
+impl Identity {
+    /// Of an open file, or of what a look at a path said.
+    pub fn of(file: &fs::Metadata) -> Self {
+        let born = file.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        Self { device: file.dev(), inode: file.ino(), born: born.map_or(0, |age| age.as_nanos()) }
     }
 }
 
-/// The folder of this user's manifests; made, if `make`. `None` where it is missing or not to be trusted.
-pub fn state_folder(make: bool) -> Option<PathBuf> {
-    let folder = Path::new(SHARED_MEMORY).join(format!("srt-{}", geteuid()));
-    if make {
-        let _ = fs::DirBuilder::new().mode(0o700).create(&folder);
-    }
-    // The parent is everybody's: somebody may have been there before us.
-    let found = fs::symlink_metadata(&folder).ok()?;
-    let trusted = found.is_dir() && found.uid() == geteuid().as_raw() && found.mode() & 0o077 == 0;
-    trusted.then_some(folder)
+/// One placeholder in a manifest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// What it is.
+    pub placeholder: Placeholder,
+    /// Its inode; `None` while it is about to be made.
+    pub made: Option<Identity>,
+    /// Whose manifest it stands in.
+    pub owner: Uid,
 }
 
-/// The manifest of a run that is alive: it is locked for as long.
-#[derive(Debug)]
+/// The manifest of this run. Its lock goes with it; its file has to be removed.
 pub struct Manifest {
     path: PathBuf,
     file: File,
 }
 
 impl Manifest {
-    /// An empty one.
+    /// Makes it, and with it the user's folder.
     pub fn create() -> io::Result<Self> {
-        let folder = state_folder(true).ok_or(io::ErrorKind::PermissionDenied)?;
-        let path = folder.join(getpid().to_string());
-        let deadline = Instant::now() + PLACEHOLDER_WAIT;
+        let folder = state_folder();
         loop {
-            let file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(&path)?;
-            // Until it is locked it looks like one of a dead run, and another run may be about to remove it.
-            if file.try_lock().is_ok() && file.metadata()?.nlink() > 0 {
+            make_folder(&folder)?;
+            // Process numbers repeat, in time and across pid namespaces.
+            let now = UNIX_EPOCH.elapsed().map_or(0, |age| age.as_nanos());
+            let path = folder.join(format!("{}-{now}", std::process::id()));
+            let made = OpenOptions::new().read(true).append(true).create_new(true).mode(0o644).open(&path);
+            let file = match made {
+                // Or somebody removed the empty folder: make it again.
+                Err(error) if matches!(error.kind(), NotFound | AlreadyExists) => continue,
+                result => result?,
+            };
+            file.lock()?;
+            // Until it was locked it looked like a dead run's, to be cleared away.
+            if file.metadata()?.nlink() > 0 {
                 return Ok(Self { path, file });
             }
-            if Instant::now() > deadline {
-                return Err(io::ErrorKind::WouldBlock.into());
-            }
-            std::thread::sleep(PLACEHOLDER_PAUSE);
         }
     }
 
-    /// Adds a placeholder, before anything relies on it.
-    pub fn add(&mut self, entry: &Entry) -> io::Result<()> {
-        let mut line = serde_json::to_vec(entry)?;
-        line.push(b'\n');
-        self.file.write_all(&line)
+    /// Announces placeholders, before any is made.
+    pub fn announce(&mut self, placeholders: &[Placeholder]) -> io::Result<()> {
+        let mut records = Vec::new();
+        for Placeholder { path, directory, mode } in placeholders {
+            let kind = if *directory { 'd' } else { 'f' };
+            write!(records, "+ {kind} {mode:o} ")?;
+            records.extend_from_slice(path.as_os_str().as_bytes());
+            records.push(0);
+        }
+        self.file.write_all(&records)
     }
 
-    /// Nothing of it is left.
+    /// Notes that one is there.
+    pub fn note(&mut self, path: &Path, identity: Identity) -> io::Result<()> {
+        let Identity { device, inode, born } = identity;
+        let mut record = format!("= {device} {inode} {born} ").into_bytes();
+        record.extend_from_slice(path.as_os_str().as_bytes());
+        record.push(0);
+        self.file.write_all(&record)
+    }
+
+    /// Removes it, and the user's folder if it is the last.
     pub fn remove(self) {
         let _ = fs::remove_file(&self.path);
-        // The folder goes with the last one.
         let _ = self.path.parent().map(fs::remove_dir);
     }
 }
 
-/// Placeholders of sandboxes that run now.
-pub fn live_placeholders() -> Vec<Placeholder> {
-    let live = others().into_iter().filter(|other| other.file.try_lock_shared().is_err());
-    live.flat_map(Other::entries)
-        .map(|entry| Placeholder { path: entry.path(), directory: entry.directory, mode: entry.mode })
-        .collect()
+/// A manifest whose run is dead, locked against others who clear up.
+pub struct Dead {
+    manifest: Manifest,
+    /// What it lists.
+    pub entries: Vec<Entry>,
 }
 
-/// Whether a run that is alive uses this path.
-pub fn is_live(path: &Path) -> bool {
-    live_placeholders().iter().any(|placeholder| placeholder.path == path)
-}
-
-/// Removes what dead runs left.
-pub fn remove_lost_ones() {
-    for other in others() {
-        if other.file.try_lock().is_err() {
-            continue;
-        }
-        let path = other.path.clone();
-        let Ok(locked) = other.file.try_clone() else { continue };
-        // Folders were made before what lies in them.
-        let in_use =
-            other.entries().iter().rev().filter(|entry| remove_lost(entry) == Removed::InUse).count();
-        if in_use == 0 {
-            let _ = fs::remove_file(path);
-        }
-        drop(locked);
+impl Dead {
+    /// Removes the manifest: nothing of what it lists is left.
+    pub fn remove(self) {
+        self.manifest.remove();
     }
 }
 
-struct Other {
-    path: PathBuf,
-    file: File,
+/// The manifests of dead runs that this user may clear: its own, and for root everybody's.
+pub fn dead() -> impl Iterator<Item = Dead> {
+    let me = geteuid();
+    let mine = folders().into_iter().filter(move |(_, owner)| *owner == me || me.is_root());
+    mine.flat_map(|(folder, owner)| files(&folder).into_iter().map(move |path| (path, owner))).filter_map(
+        |(path, owner)| {
+            let file = open_regular(&path, owner).ok()?;
+            file.try_lock().ok()?;
+            let linked = file.metadata().ok()?.nlink() > 0;
+            let entries = parse(&file, owner).ok()?;
+            linked.then_some(Dead { manifest: Manifest { path, file }, entries })
+        },
+    )
 }
 
-impl Other {
-    fn entries(mut self) -> Vec<Entry> {
-        let mut text = Vec::new();
-        let _ = self.file.read_to_end(&mut text);
-        text.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
+/// Every entry of every manifest, but for one of them, that can be believed: another user's only where that user
+/// owns the file, or it could make us remove any empty file of ours.
+pub fn entries(but: Option<&Manifest>) -> Vec<Entry> {
+    let me = geteuid();
+    let but = but.map(|manifest| manifest.path.as_path());
+    let all = folders().into_iter().flat_map(|(folder, owner)| {
+        let others = files(&folder).into_iter().filter(|path| Some(path.as_path()) != but);
+        others
+            .filter_map(move |path| open_regular(&path, owner).and_then(|file| parse(&file, owner)).ok())
+            .collect::<Vec<_>>()
+    });
+    all.flatten().filter(|entry| entry.owner == me || is_made(entry)).collect()
+}
+
+/// Whether an entry's placeholder is there, and of the user who lists it.
+fn is_made(entry: &Entry) -> bool {
+    fs::symlink_metadata(&entry.placeholder.path)
+        .is_ok_and(|found| found.uid() == entry.owner.as_raw() && entry.made == Some(Identity::of(&found)))
+}
+
+fn make_folder(folder: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o755).create(folder) {
+        Err(error) if error.kind() == AlreadyExists => {
+            let found = fs::symlink_metadata(folder)?;
+            if is_trusted(&found, geteuid()) {
+                Ok(())
+            } else {
+                Err(io::Error::from_raw_os_error(libc::EPERM))
+            }
+        }
+        result => result,
     }
 }
 
-fn others() -> Vec<Other> {
-    let Some(folder) = state_folder(false) else { return Vec::new() };
-    let Ok(files) = fs::read_dir(folder) else { return Vec::new() };
-    files
-        .flatten()
-        .filter_map(|found| Some(Other { file: File::open(found.path()).ok()?, path: found.path() }))
+/// Whether only this user can have put what is in a folder there.
+fn is_trusted(folder: &fs::Metadata, owner: Uid) -> bool {
+    folder.is_dir() && folder.uid() == owner.as_raw() && folder.mode() & 0o022 == 0
+}
+
+/// The users' folders.
+fn folders() -> Vec<(PathBuf, Uid)> {
+    let entries = fs::read_dir(shared()).into_iter().flatten().flatten();
+    let named = entries.filter_map(|entry| {
+        let name = entry.file_name();
+        let uid = name.to_str()?.strip_prefix(PREFIX)?.parse().ok()?;
+        Some((entry.path(), Uid::from_raw(uid)))
+    });
+    named
+        .filter(|(path, owner)| fs::symlink_metadata(path).is_ok_and(|found| is_trusted(&found, *owner)))
         .collect()
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+}
+
+fn open_regular(path: &Path, owner: Uid) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
+    let found = file.metadata()?;
+    if found.is_file() && found.uid() == owner.as_raw() {
+        Ok(file)
+    } else {
+        Err(io::Error::from_raw_os_error(libc::EPERM))
+    }
+}
+
+fn parse(mut file: &File, owner: Uid) -> io::Result<Vec<Entry>> {
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    let mut entries = BTreeMap::new();
+    // What stands behind the last NUL is being written.
+    let complete = bytes.iter().rposition(|byte| *byte == 0).map_or(&[][..], |end| &bytes[..end]);
+    for record in complete.split(|byte| *byte == 0) {
+        match parse_record(record) {
+            Some(Record::Announced(placeholder)) => {
+                entries.insert(placeholder.path.clone(), Entry { placeholder, made: None, owner });
+            }
+            Some(Record::Made(path, identity)) => {
+                entries.entry(path).and_modify(|entry| entry.made = Some(identity));
+            }
+            None => {}
+        }
+    }
+    Ok(entries.into_values().collect())
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Record {
+    Announced(Placeholder),
+    Made(PathBuf, Identity),
+}
+
+fn parse_record(record: &[u8]) -> Option<Record> {
+    let path = |bytes| PathBuf::from(OsStr::from_bytes(bytes));
+    let fields = |n| record.splitn(n, |byte| *byte == b' ').collect::<Vec<_>>();
+    let number = |field: &[u8]| std::str::from_utf8(field).ok()?.parse::<u128>().ok();
+    match record.first()? {
+        b'+' => {
+            let [_, kind, mode, name] = fields(4).try_into().ok()?;
+            let mode = u32::from_str_radix(std::str::from_utf8(mode).ok()?, 8).ok()?;
+            Some(Record::Announced(Placeholder { path: path(name), directory: kind == b"d", mode }))
+        }
+        b'=' => {
+            let [_, device, inode, born, name] = fields(5).try_into().ok()?;
+            let identity = Identity {
+                device: number(device)?.try_into().ok()?,
+                inode: number(inode)?.try_into().ok()?,
+                born: number(born)?,
+            };
+            Some(Record::Made(path(name), identity))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_survive_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("m");
+        let file = OpenOptions::new().read(true).append(true).create_new(true).open(&path).unwrap();
+        let mut manifest = Manifest { path: path.clone(), file };
+        let odd = PathBuf::from(OsStr::from_bytes(b"/w/a b\n\xff"));
+        let placeholders = [
+            Placeholder { path: odd.clone(), directory: false, mode: 0o444 },
+            Placeholder { path: "/tmp/claude".into(), directory: true, mode: 0o1777 },
+        ];
+        manifest.announce(&placeholders).unwrap();
+        let identity = Identity { device: 1, inode: u64::MAX, born: 1_700_000_000_000_000_001 };
+        manifest.note(&odd, identity).unwrap();
+        manifest.file.write_all(b"= 1 2 3 /tmp/cl").unwrap(); // cut short
+        let entries = parse(&File::open(&path).unwrap(), Uid::from_raw(7)).unwrap();
+        let owner = Uid::from_raw(7);
+        let [a, b] = placeholders;
+        assert_eq!(
+            entries,
+            [
+                Entry { placeholder: b, made: None, owner },
+                Entry { placeholder: a, made: Some(identity), owner }
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_no_record_is_nothing() {
+        for bad in [&b""[..], b"x", b"+ f", b"+ f 9 /x", b"= 1 2 /x", b"= a 2 3 /x", b"= -1 2 3 /x"] {
+            assert_eq!(parse_record(bad), None, "{bad:?}");
+        }
+    }
 }

@@ -2,17 +2,53 @@
 //!
 //! An absent path can only be denied by a mount over it, and a mount needs something to lie on. So an empty file or
 //! folder is made there for as long as commands run. When one run unlinks such a placeholder, its mount goes in *every*
-//! mount namespace, and the command of another run could then make the real path. Therefore each run holds a shared
-//! lock on each placeholder it uses, and one is removed only by whoever gets the exclusive lock, after a look that it
-//! is still the same and still empty.
+//! mount namespace, and the command of another run could then make the real path. Therefore:
 //!
-//! A process of its own ([`Keeper`]) makes and removes them. It outlives the launcher, `kill -9` included, by as long as
-//! the removal takes; what it cannot remove because it was killed itself, the next run of anybody removes, by the
-//! [`manifest`] it left.
+//! - each run holds a shared lock on each placeholder it uses, and one is removed only under the exclusive lock, after
+//!   a look that it is still the same inode and still empty;
+//! - each run lists its placeholders in a [`manifest`] before it makes them and takes that away after them, so whoever
+//!   meets a placeholder can know it for one;
+//! - a process of its own ([`Keeper`]) does both. It outlives the launcher, `kill -9` included, until the sandbox is
+//!   dead and its placeholders are gone. What it leaves because it was killed itself, the next run removes ([`sweep`]).
 
 mod keeper;
 mod manifest;
 mod placeholder;
+#[cfg(test)]
+mod tests;
 
-pub use keeper::{Keeper, Kept};
-pub use manifest::{live_placeholders, state_folder};
+use std::path::Path;
+
+pub use keeper::Keeper;
+pub use manifest::state_folder;
+
+use crate::plan::{MountKind, Placeholder, Plan};
+
+/// Removes what dead runs left. What cannot be removed now is left to the next run.
+pub fn sweep() {
+    manifest::dead().for_each(placeholder::clear);
+}
+
+/// The placeholders of runs that live now. To a plan these paths are absent.
+pub fn in_use() -> Vec<Placeholder> {
+    let mut all: Vec<_> = manifest::entries(None).into_iter().map(|entry| entry.placeholder).collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// Whether a plan, computed when only the placeholders in `known` were in use, may have taken one that has come
+/// since for a file that stays. Such a plan must be made anew.
+pub fn overtaken(plan: &Plan, known: &[Placeholder]) -> bool {
+    in_use().iter().filter(|now| !known.contains(now)).any(|now| {
+        let named = plan.mounts.iter().any(|mount| mount.target.starts_with(&now.path));
+        let exposed = plan.root.writable || plan.mounts.iter().any(|mount| exposes(mount, &now.path));
+        let planned = plan.placeholders.iter().any(|planned| planned.path == now.path);
+        (named || exposed) && !planned
+    })
+}
+
+fn exposes(mount: &crate::plan::Mount, path: &Path) -> bool {
+    let writable = matches!(mount.kind, MountKind::Writable | MountKind::Reopen { writable: true, .. });
+    writable && path.starts_with(&mount.target)
+}

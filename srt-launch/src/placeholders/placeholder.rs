@@ -1,250 +1,210 @@
-//! One placeholder: made or joined, locked, removed.
+//! Making and removing one placeholder.
 
-use std::fs::File;
-use std::os::fd::OwnedFd;
+use std::fs::{File, Metadata, Permissions, TryLockError};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
 use std::time::Instant;
 
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, Flock, FlockArg, OFlag, open, openat};
-use nix::sys::stat::{FileStat, Mode, SFlag, fchmod, fstat, fstatat, mkdirat};
-use nix::unistd::{UnlinkatFlags, unlinkat};
+use nix::fcntl::{AtFlags, OFlag, open, openat};
+use nix::sys::stat::{Mode, fchmod, fstatat, mkdirat};
+use nix::unistd::{UnlinkatFlags, geteuid, unlinkat};
 
-use super::manifest::Entry;
-use crate::apply::{During, Failure, Step};
-use crate::limits::{PLACEHOLDER_PAUSE, PLACEHOLDER_WAIT};
+use super::manifest::{self, Dead, Identity, Manifest};
+use crate::apply::{During, Failure, Step, open_below};
+use crate::limits::{JANITOR_PATIENCE, PLACEHOLDER_PAUSE, PLACEHOLDER_WAIT};
 use crate::plan::Placeholder;
 
-/// A placeholder this run uses, under a shared lock.
-#[derive(Debug)]
+/// A placeholder that this run holds: its lock lives in the open file.
 pub struct Held {
-    parent: OwnedFd,
-    entry: Entry,
-    lock: Flock<File>,
-}
-
-/// What became of the wish for one.
-#[derive(Debug)]
-pub enum Made {
-    /// It is there and locked.
-    Held(Held),
-    /// The directory refuses this user: the command cannot make the path either, so the deny holds by itself.
-    Refused,
-}
-
-/// What became of a removal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Removed {
-    /// It is gone, or is somebody's own file by now.
-    Done,
-    /// Somebody else holds a lock on it.
-    InUse,
+    path: PathBuf,
+    file: File,
+    directory: bool,
+    /// Its inode.
+    pub identity: Identity,
 }
 
 impl Held {
-    /// Makes the placeholder, or joins one that another run has made. `may_join` says which existing paths are such.
-    pub fn make(wanted: &Placeholder, may_join: impl Fn(&Path) -> bool) -> Result<Made, Failure> {
-        let deadline = Instant::now() + PLACEHOLDER_WAIT;
-        let (Some(parent), Some(name)) = (wanted.path.parent(), wanted.path.file_name()) else {
-            return Err(Errno::EINVAL).during_at(Step::Placeholders, "open", &wanted.path);
+    /// Whether it is a folder: another run may have made the one or the other.
+    pub fn is_directory(&self) -> bool {
+        self.directory
+    }
+}
+
+/// Makes a placeholder, or joins the run that has it. `None` where the host refuses to make it and so would
+/// refuse the command.
+pub fn hold(placeholder: &Placeholder, ours: &Manifest) -> Result<Option<Held>, Failure> {
+    let Placeholder { path, .. } = placeholder;
+    let deadline = Instant::now() + PLACEHOLDER_WAIT;
+    loop {
+        let step = match make(placeholder) {
+            Ok(file) => lock_shared(path, file),
+            Err(Errno::EEXIST) => join(path, ours),
+            Err(Errno::EACCES | Errno::EPERM | Errno::EROFS | Errno::ENAMETOOLONG) => return Ok(None),
+            Err(errno) => Err(errno),
         };
-        let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
-        let parent = match open(parent, flags, Mode::empty()) {
-            Err(Errno::EACCES) => return Ok(Made::Refused),
-            result => result.during_at(Step::Placeholders, "open", parent)?,
+        match step.during_at(Step::Placeholders, "open", path)? {
+            Some(held) => return Ok(Some(held)),
+            // Another run is making or removing it this moment.
+            None if Instant::now() < deadline => sleep(PLACEHOLDER_PAUSE),
+            None => return Err(Errno::EBUSY).during_at(Step::Placeholders, "flock", path),
+        }
+    }
+}
+
+/// Removes a placeholder if it is still what it was and nobody else holds it. Whether it is done with: it is
+/// gone, or somebody who lists it as well will see to it.
+pub fn release(held: Held, ours: &Manifest) -> bool {
+    let deadline = Instant::now() + JANITOR_PATIENCE;
+    loop {
+        if try_remove(&held) {
+            return true;
+        }
+        if manifest::entries(Some(ours)).iter().any(|entry| entry.made == Some(held.identity)) {
+            return true;
+        }
+        // A stranger has it locked, a run that looks whether we live for instance.
+        if Instant::now() >= deadline {
+            return false;
+        }
+        sleep(PLACEHOLDER_PAUSE);
+    }
+}
+
+/// Removes what a dead run lists, then its manifest. What somebody else holds keeps the manifest.
+pub fn clear(mut dead: Dead) {
+    // Children before parents.
+    dead.entries.sort_by(|a, b| b.placeholder.path.cmp(&a.placeholder.path));
+    let mut done = true;
+    for entry in &dead.entries {
+        // Not made, or we cannot tell that it is.
+        let Some(identity) = entry.made else { continue };
+        let Placeholder { path, directory, .. } = &entry.placeholder;
+        let found = open_existing(path).ok().filter(|file| {
+            file.metadata()
+                .is_ok_and(|found| Identity::of(&found) == identity && found.uid() == entry.owner.as_raw())
+        });
+        if let Some(file) = found {
+            done &= try_remove(&Held { path: path.clone(), file, directory: *directory, identity });
+        }
+    }
+    if done {
+        dead.remove();
+    }
+}
+
+/// Makes the file or folder and opens it.
+fn make(placeholder: &Placeholder) -> nix::Result<File> {
+    let Placeholder { path, directory, mode } = placeholder;
+    let (parent, name) = split(path)?;
+    let mode = Mode::from_bits_truncate(*mode);
+    with_permission(&parent, || {
+        let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        let file = if *directory {
+            mkdirat(&parent, name, mode)?;
+            openat(&parent, name, flags | OFlag::O_DIRECTORY, Mode::empty())?
+        } else {
+            openat(&parent, name, flags | OFlag::O_CREAT | OFlag::O_EXCL, mode)?
         };
-        loop {
-            let file = match create(&parent, name.as_ref(), wanted) {
-                Ok(file) => file,
-                Err(Errno::EACCES | Errno::EPERM | Errno::EROFS) => return Ok(Made::Refused),
-                Err(Errno::EEXIST) if may_join(&wanted.path) => {
-                    match reopen(&parent, name.as_ref(), wanted.directory) {
-                        Ok(file) => file,
-                        // Its last user has just removed it.
-                        Err(Errno::ENOENT) => continue,
-                        Err(errno) => {
-                            return Err(errno).during_at(Step::Placeholders, "openat", &wanted.path);
-                        }
-                    }
-                }
-                Err(errno) => return Err(errno).during_at(Step::Placeholders, "openat", &wanted.path),
-            };
-            // The lock is held exclusively for microseconds only, by a run that is removing it.
-            let lock = match Flock::lock(File::from(file), FlockArg::LockSharedNonblock) {
-                Ok(lock) => lock,
-                Err((_, Errno::EWOULDBLOCK)) if Instant::now() < deadline => {
-                    std::thread::sleep(PLACEHOLDER_PAUSE);
-                    continue;
-                }
-                Err((_, errno)) => return Err(errno).during_at(Step::Placeholders, "flock", &wanted.path),
-            };
-            let stat = fstat(&*lock).during_at(Step::Placeholders, "fstat", &wanted.path)?;
-            let entry = Entry::new(&wanted.path, wanted.directory, &stat);
-            // Between the open and the lock it may have been removed, and even made anew by another run.
-            match fstatat(&parent, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
-                Ok(now) if entry.is(&now) => return Ok(Made::Held(Self { parent, entry, lock })),
-                Ok(_) | Err(Errno::ENOENT) if Instant::now() < deadline => {}
-                Ok(_) => return Err(Errno::EEXIST).during_at(Step::Placeholders, "openat", &wanted.path),
-                Err(errno) => return Err(errno).during_at(Step::Placeholders, "fstatat", &wanted.path),
-            }
-        }
-    }
-
-    /// What the manifest says of it.
-    pub fn entry(&self) -> &Entry {
-        &self.entry
-    }
-
-    /// Removes it, unless another run uses it.
-    pub fn remove(self) -> Removed {
-        // Of two runs that end at once, the first to ask gives up its own lock and fails, the second gets it.
-        match self.lock.relock(FlockArg::LockExclusiveNonblock) {
-            Ok(()) => {
-                unlink(&self.parent, &self.entry);
-                Removed::Done
-            }
-            Err(_) => Removed::InUse,
-        }
-    }
+        // Whatever the umask.
+        fchmod(&file, mode)?;
+        Ok(File::from(file))
+    })
 }
 
-/// Removes what a manifest without an owner names.
-pub fn remove_lost(entry: &Entry) -> Removed {
-    let path = entry.path();
-    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Removed::Done };
-    let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
-    let Ok(parent) = open(parent, flags, Mode::empty()) else { return Removed::Done };
-    let Ok(file) = reopen(&parent, name.as_ref(), entry.directory) else { return Removed::Done };
-    match Flock::lock(File::from(file), FlockArg::LockExclusiveNonblock) {
-        Ok(_lock) => {
-            unlink(&parent, entry);
-            Removed::Done
-        }
-        Err(_) => Removed::InUse,
-    }
-}
-
-/// Under the exclusive lock: removes the path if it is still the placeholder, and still empty.
-fn unlink(parent: &OwnedFd, entry: &Entry) {
-    let path: PathBuf = entry.path();
-    let Some(name) = path.file_name() else { return };
-    let Ok(now) = fstatat(parent, name, AtFlags::AT_SYMLINK_NOFOLLOW) else { return };
-    if !entry.is(&now) || (!entry.directory && now.st_size != 0) {
-        return;
-    }
-    // A folder that somebody has filled is not removed by this call.
-    let flag = if entry.directory { UnlinkatFlags::RemoveDir } else { UnlinkatFlags::NoRemoveDir };
-    let _ = unlinkat(parent, name, flag);
-}
-
-fn create(parent: &OwnedFd, name: &Path, wanted: &Placeholder) -> nix::Result<OwnedFd> {
-    let mode = Mode::from_bits_truncate(wanted.mode);
-    if wanted.directory {
-        mkdirat(parent, name, mode)?;
-        return reopen(parent, name, true);
-    }
-    let flags = OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-    let file = openat(parent, name, flags, mode)?;
-    // Whatever the umask.
-    fchmod(&file, mode)?;
-    Ok(file)
-}
-
-fn reopen(parent: &OwnedFd, name: &Path, directory: bool) -> nix::Result<OwnedFd> {
-    let kind = if directory { OFlag::O_DIRECTORY } else { OFlag::O_NONBLOCK };
-    let file =
-        openat(parent, name, OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC | kind, Mode::empty())?;
-    let stat = fstat(&file)?;
-    let is_one = if directory {
-        is_kind(&stat, SFlag::S_IFDIR)
-    } else {
-        is_kind(&stat, SFlag::S_IFREG) && stat.st_size == 0
+/// Locks the placeholder of another run. `None`: not now, or it has gone, look again.
+fn join(path: &Path, ours: &Manifest) -> nix::Result<Option<Held>> {
+    let file = match open_existing(path) {
+        Ok(file) => file,
+        Err(Errno::ENOENT) => return Ok(None),
+        Err(_) => return Err(Errno::EEXIST),
     };
-    if is_one { Ok(file) } else { Err(Errno::EEXIST) }
+    let identity = Identity::of(&metadata(&file)?);
+    let entries = manifest::entries(Some(ours));
+    let listed: Vec<_> = entries.iter().filter(|entry| entry.placeholder.path == path).collect();
+    if listed.is_empty() {
+        // Not a placeholder but somebody's file, since the plan was made.
+        return Err(Errno::EEXIST);
+    }
+    let is_placeholder = listed.iter().any(|entry| entry.made == Some(identity));
+    if is_placeholder { lock_shared(path, file) } else { Ok(None) }
 }
 
-fn is_kind(stat: &FileStat, kind: SFlag) -> bool {
-    SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT == kind
+/// Takes the shared lock, and looks that the file is still the one of that name.
+fn lock_shared(path: &Path, file: File) -> nix::Result<Option<Held>> {
+    match file.try_lock_shared() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Ok(None),
+        Err(TryLockError::Error(error)) => return Err(errno(&error)),
+    }
+    let found = metadata(&file)?;
+    let held =
+        Held { path: path.to_owned(), file, directory: found.is_dir(), identity: Identity::of(&found) };
+    Ok(is_in_place(&held).then_some(held))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn wanted(path: PathBuf, directory: bool) -> Placeholder {
-        Placeholder { path, directory, mode: if directory { 0o755 } else { 0o444 } }
+/// Removes it under an exclusive lock. False if somebody else has a lock.
+fn try_remove(held: &Held) -> bool {
+    if let Err(TryLockError::WouldBlock) = held.file.try_lock() {
+        return false;
     }
-
-    fn held(wanted: &Placeholder) -> Held {
-        match Held::make(wanted, |_| true).unwrap() {
-            Made::Held(held) => held,
-            Made::Refused => panic!("refused"),
-        }
+    let empty = held.directory || metadata(&held.file).is_ok_and(|found| found.len() == 0);
+    if empty && is_in_place(held) {
+        let flag = if held.directory { UnlinkatFlags::RemoveDir } else { UnlinkatFlags::NoRemoveDir };
+        // A folder that is in use by now stays.
+        let _ = split(&held.path)
+            .and_then(|(parent, name)| with_permission(&parent, || unlinkat(&parent, name, flag)));
     }
+    true
+}
 
-    #[test]
-    fn the_last_of_several_runs_removes_it() {
-        let dir = tempfile::tempdir().unwrap();
-        for directory in [false, true] {
-            let wanted = wanted(dir.path().join("x"), directory);
-            let (first, second) = (held(&wanted), held(&wanted));
-            assert_eq!(first.entry(), second.entry());
-            assert_eq!(first.remove(), Removed::InUse);
-            assert!(wanted.path.exists());
-            assert_eq!(second.remove(), Removed::Done);
-            assert!(!wanted.path.exists());
-        }
-    }
+fn is_in_place(held: &Held) -> bool {
+    split(&held.path).is_ok_and(|(parent, name)| {
+        fstatat(&parent, name, AtFlags::AT_SYMLINK_NOFOLLOW).is_ok_and(|named| {
+            metadata(&held.file).is_ok_and(|open| named.st_dev == open.dev() && named.st_ino == open.ino())
+        })
+    })
+}
 
-    #[test]
-    fn what_is_somebodys_own_stays() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("x");
-        // Filled while it was a placeholder.
-        let filled = held(&wanted(path.clone(), false));
-        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
-        std::fs::write(&path, "mine").unwrap();
-        assert_eq!(filled.remove(), Removed::Done);
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
-        // There before: neither joined nor replaced.
-        assert!(Held::make(&wanted(path.clone(), false), |_| true).is_err());
-        std::fs::write(&path, "").unwrap();
-        assert!(Held::make(&wanted(path.clone(), false), |_| false).is_err());
-        assert!(path.exists());
-        // Replaced by another empty file.
-        std::fs::remove_file(&path).unwrap();
-        let replaced = held(&wanted(path.clone(), false));
-        std::fs::rename(&path, dir.path().join("old")).unwrap();
-        std::fs::write(&path, "").unwrap();
-        assert_eq!(replaced.remove(), Removed::Done);
-        assert!(path.exists());
-        // A folder with something in it.
-        let folder = dir.path().join("d");
-        let kept = held(&wanted(folder.clone(), true));
-        std::fs::write(folder.join("f"), "").unwrap();
-        assert_eq!(kept.remove(), Removed::Done);
-        assert!(folder.join("f").exists());
+/// Runs `action` in a folder; where that is refused, and the folder is the user's own, with the permission
+/// lent for that moment: the command could give it to itself too.
+fn with_permission<T>(folder: &OwnedFd, action: impl Fn() -> nix::Result<T>) -> nix::Result<T> {
+    let refused = match action() {
+        Err(Errno::EACCES) => Errno::EACCES,
+        result => return result,
+    };
+    let path = format!("/proc/self/fd/{}", folder.as_raw_fd());
+    let Ok(found) = std::fs::metadata(&path) else { return Err(refused) };
+    let allow = |mode| std::fs::set_permissions(&path, Permissions::from_mode(mode));
+    let mode = found.mode() & 0o7777;
+    if found.uid() != geteuid().as_raw() || allow(mode | 0o700).is_err() {
+        return Err(refused);
     }
+    let result = action();
+    let _ = allow(mode);
+    result
+}
 
-    #[test]
-    fn a_lost_one_is_removed_unless_it_is_in_use() {
-        let dir = tempfile::tempdir().unwrap();
-        let wanted = wanted(dir.path().join("x"), false);
-        let user = held(&wanted);
-        let entry = user.entry().clone();
-        assert_eq!(remove_lost(&entry), Removed::InUse);
-        drop(user);
-        assert_eq!(remove_lost(&entry), Removed::Done);
-        assert!(!wanted.path.exists());
-        assert_eq!(remove_lost(&entry), Removed::Done);
-    }
+/// The folder, opened without following any link, and the name in it.
+fn split(path: &Path) -> nix::Result<(OwnedFd, &Path)> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Err(Errno::EINVAL) };
+    let root = open("/", OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())?;
+    Ok((open_below(root, parent)?, Path::new(name)))
+}
 
-    #[test]
-    fn links_are_not_followed() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("x");
-        std::os::unix::fs::symlink("target", &path).unwrap();
-        assert!(Held::make(&wanted(path, false), |_| true).is_err());
-        assert!(!dir.path().join("target").exists());
-    }
+fn open_existing(path: &Path) -> nix::Result<File> {
+    let (parent, name) = split(path)?;
+    let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+    openat(parent, name, flags, Mode::empty()).map(File::from)
+}
+
+fn metadata(file: &File) -> nix::Result<Metadata> {
+    file.metadata().map_err(|error| errno(&error))
+}
+
+fn errno(error: &io::Error) -> Errno {
+    error.raw_os_error().map_or(Errno::EIO, Errno::from_raw)
 }

@@ -16,7 +16,7 @@ use super::{
     reads::Reads,
     rules::{Rules, say},
     temp_dir::TempDir,
-    walk::{Findings, PatternId, Search},
+    walk::{Findings, Links, PatternId, Search},
     writes::Writes,
 };
 
@@ -223,12 +223,12 @@ impl<'a> Scene<'a> {
         &self,
         search: &mut Search,
         anchored: &Anchored,
-        follow_links: bool,
+        links: Links,
     ) -> Result<PatternId, Lookup> {
         let lookup = self.host.follow(&anchored.start);
         match &lookup.found {
             Found::There(start, Kind::Directory) => {
-                Ok(search.add_pattern(start.clone(), anchored.pattern.clone(), follow_links))
+                Ok(search.add_pattern(start.clone(), anchored.pattern.clone(), links))
             }
             _ => Err(lookup),
         }

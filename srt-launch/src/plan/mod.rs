@@ -3,10 +3,11 @@
 //!
 //! 1. [`readings`]: what each entry of a path list means, as a path and as a pattern.
 //! 2. [`host`]: where a path really leads; [`walk`]: what patterns match and where [`protected`] names are.
-//! 3. [`compile`] with [`reads`] and [`writes`]: all that is said about each path, the [`rules`].
+//! 3. [`compile`] with [`reads`], [`carve_out`] and [`writes`]: all that is said about each path, the [`rules`].
 //! 4. [`mounts`]: the fewest mounts that make it so.
 //! 5. [`environment`], [`git`], [`ssh`]: what programs are told about where they are.
 
+mod carve_out;
 mod compile;
 mod environment;
 mod explain;

@@ -98,7 +98,7 @@ impl Layers {
                 (MountKind::Writable, node.allow_write.as_ref().or(node.default_write.as_ref()), wanted)
             }
             (View::Host { .. }, View::Host { writable: false }) => {
-                (MountKind::ReadOnly, node.deny_write.as_ref(), wanted)
+                (MountKind::ReadOnly, node.deny_write.as_ref().or(node.allow_read.as_ref()), wanted)
             }
         };
         let why = why

@@ -1,18 +1,19 @@
 //! `denyRead` and `allowRead`.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
 };
 
 use super::{
+    carve_out::{CarveOut, CarveOuts},
     compile::{Compiled, Scene, is_own_tree, setting},
     host::{Found, Kind, Lookup},
     model::Reason,
     readings::Effect,
-    rules::{Node, say},
-    walk::{Findings, Hit, PatternId, Search},
+    rules::say,
+    walk::{Findings, Hit, Links, PatternId, Search},
 };
 
 /// What the read lists said, until the walk has found what their patterns match.
@@ -31,14 +32,6 @@ struct Sought {
     contents: bool,
 }
 
-/// An allowed path, judged before any allowed path is in the rules.
-enum Allowed {
-    /// Shown where it is.
-    Path(PathBuf, Kind),
-    /// A link at the first path whose name shows the second.
-    Link(PathBuf, PathBuf, Kind),
-}
-
 impl Reads {
     /// Reads the entries: denied paths at once, patterns into the search, allowed paths for later.
     pub(super) fn add_entries(&mut self, scene: Scene<'_>, search: &mut Search, out: &mut Compiled) {
@@ -52,14 +45,21 @@ impl Reads {
             if readings.unanchored {
                 out.warnings.insert(unanchored(&why));
             }
-            for anchored in readings.patterns {
+            for mut anchored in readings.patterns {
                 if is_own_tree(&anchored.start) {
                     out.notes.insert(format!("{why}: the sandbox has a /proc and a /dev of its own"));
                     continue;
                 }
-                match scene.seek(search, &anchored, true) {
+                match scene.seek(search, &anchored, Links::Followed) {
                     Ok(id) => {
                         self.denies.insert(id, Sought { why: why.clone(), contents: anchored.contents });
+                        if anchored.contents {
+                            // What links in there lead to lies elsewhere and is denied as well.
+                            anchored.pattern = anchored.pattern.contents();
+                            let id = scene.seek(search, &anchored, Links::Alone);
+                            self.denies
+                                .extend(id.map(|id| (id, Sought { why: why.clone(), contents: false })));
+                        }
                     }
                     // What cannot be looked at may hold a match.
                     Err(Lookup { found: Found::Unknown(above), .. }) => out.hide(&above, &why),
@@ -75,7 +75,7 @@ impl Reads {
                 out.warnings.insert(unanchored(&why));
             }
             for anchored in readings.patterns {
-                if let Ok(id) = scene.seek(search, &anchored, false) {
+                if let Ok(id) = scene.seek(search, &anchored, Links::AsTheyAre) {
                     self.allows.insert(id, Sought { why: why.clone(), contents: anchored.contents });
                 }
             }
@@ -108,89 +108,66 @@ impl Reads {
     pub(super) fn add_allows(&self, scene: Scene<'_>, findings: &Findings, out: &mut Compiled) {
         let mut wanted: Vec<(&Path, &Reason)> =
             self.allowed_paths.iter().map(|(path, why)| (path.as_path(), why)).collect();
-        let mut with_contents = BTreeSet::new();
+        let mut with_contents: BTreeMap<PathBuf, Reason> = BTreeMap::new();
         for hit in &findings.hits {
             let Some(sought) = self.allows.get(&hit.pattern) else { continue };
             if sought.contents && hit.kind != Kind::Directory {
                 continue;
             }
             if sought.contents {
-                with_contents.insert(hit.path.clone());
+                let why = with_contents.entry(hit.path.clone()).or_insert_with(|| sought.why.clone());
+                *why = why.clone().min(sought.why.clone());
             }
             wanted.push((&hit.path, &sought.why));
         }
-        // All are judged by the denies alone, so that none depends on another.
-        let judged: Vec<(Option<Allowed>, &Reason)> =
-            wanted.into_iter().map(|(path, why)| (self.judge(scene, path, why, out), why)).collect();
-        for (allowed, why) in judged {
-            match allowed {
-                Some(Allowed::Path(path, kind)) => {
+        let links = self.add_places(scene, wanted, out);
+        self.add_links(scene, links, out);
+        allow_contents(&with_contents, out);
+        self.deny_contents(scene, &with_contents, out);
+    }
+
+    /// Shows what is not a link. All are judged by the denies alone, so that none depends on another. Gives the links.
+    fn add_places<'a>(
+        &self,
+        scene: Scene<'_>,
+        wanted: Vec<(&Path, &'a Reason)>,
+        out: &mut Compiled,
+    ) -> Vec<(PathBuf, &'a Reason)> {
+        let carve_outs = CarveOuts { scene, rules: &out.rules, denied_contents: &self.denied_contents };
+        let judged: Vec<_> = wanted.into_iter().map(|(path, why)| (carve_outs.place(path), why)).collect();
+        let mut links = Vec::new();
+        for (carve_out, why) in judged {
+            match carve_out {
+                Ok(CarveOut::Place(path, kind)) => {
                     let node = out.rules.node(&path);
                     node.kind = Some(kind);
                     say(&mut node.allow_read, why);
                 }
-                Some(Allowed::Link(link, source, kind)) => {
+                Ok(CarveOut::Link(link)) => links.push((link, why)),
+                Err(note) => drop(out.notes.insert(format!("{why}: {note}"))),
+            }
+        }
+        links
+    }
+
+    /// Shows what links lead to, under their names.
+    fn add_links(&self, scene: Scene<'_>, links: Vec<(PathBuf, &Reason)>, out: &mut Compiled) {
+        let carve_outs = CarveOuts { scene, rules: &out.rules, denied_contents: &self.denied_contents };
+        let judged: Vec<_> =
+            links.into_iter().map(|(link, why)| (carve_outs.target(&link), link, why)).collect();
+        for (target, link, why) in judged {
+            match target {
+                Ok(Some((target, kind))) => {
                     let node = out.rules.node(&link);
                     node.kind = Some(kind);
                     if node.shown.as_ref().is_none_or(|(_, kept)| why < kept) {
-                        node.shown = Some((source, why.clone()));
+                        node.shown = Some((target, why.clone()));
                     }
                 }
-                None => {}
+                Ok(None) => {}
+                Err(note) => drop(out.notes.insert(format!("{why}: {note}"))),
             }
         }
-        self.deny_contents(scene, &with_contents, out);
-    }
-
-    /// What an allowed path may show. The name counts, not what it points at: a command that can plant a link at
-    /// an allowed name must not choose what is shown.
-    fn judge(&self, scene: Scene<'_>, path: &Path, why: &Reason, out: &mut Compiled) -> Option<Allowed> {
-        let lookup = scene.host.follow_parents(path);
-        let Found::There(place, kind) = lookup.found else {
-            out.notes.insert(format!("{why}: nothing is there, so nothing is shown"));
-            return None;
-        };
-        let trusted = |link: &PathBuf| {
-            let access = out.rules.access(link);
-            access.readable && !access.writable() || self.agrees_on(&place, link, out)
-        };
-        if !lookup.links.iter().all(trusted) {
-            out.notes.insert(format!(
-                "{why}: leads through a link to {place:?}, which another entry denies; not shown"
-            ));
-            return None;
-        }
-        if kind != Kind::Link {
-            return Some(Allowed::Path(place, kind));
-        }
-        let (hidden, _) = out.rules.nearest(place.parent()?, is_read_denied)?;
-        if out.rules.access(place.parent()?).readable {
-            return None;
-        }
-        match scene.host.follow(&place).found {
-            Found::There(source, kind)
-                if source.starts_with(hidden)
-                    && source != hidden
-                    && self.agrees_on(&source, &place, out)
-                    && out.rules.nodes_within(&source).all(|(_, node)| !is_read_denied(node)) =>
-            {
-                Some(Allowed::Link(place, source, kind))
-            }
-            _ => {
-                out.notes.insert(format!(
-                    "{why}: a link to what another entry denies, or out of the folder; not shown"
-                ));
-                None
-            }
-        }
-    }
-
-    /// Whether every deny that covers `target` covers `link` as well, so that the link is no way round one.
-    fn agrees_on(&self, target: &Path, link: &Path, out: &Compiled) -> bool {
-        target.ancestors().all(|above| {
-            let denied = out.rules.get(above).is_some_and(is_read_denied);
-            (!denied || link.starts_with(above)) && !self.denied_contents.contains_key(above)
-        })
     }
 
     /// Denies what lies directly in `/` where that is denied as a whole, but for the trees of the kernel. A link
@@ -214,12 +191,12 @@ impl Reads {
         }
     }
 
-    fn deny_contents(&self, scene: Scene<'_>, allowed: &BTreeSet<PathBuf>, out: &mut Compiled) {
+    fn deny_contents(&self, scene: Scene<'_>, allowed: &BTreeMap<PathBuf, Reason>, out: &mut Compiled) {
         let mut denied = Vec::new();
         for (directory, why) in &self.denied_contents {
             for (path, node) in out.rules.nodes_within(directory) {
                 let opened = node.allow_read.is_some() || node.allow_write.is_some();
-                if !opened || allowed.iter().any(|allowed| path.starts_with(allowed)) {
+                if !opened || allowed.keys().any(|allowed| path.starts_with(allowed)) {
                     continue;
                 }
                 for entry in fs::read_dir(path).into_iter().flatten().flatten() {
@@ -231,6 +208,17 @@ impl Reads {
         }
         for (path, kind, why) in denied {
             deny_hit(scene, &path, kind, why, out);
+        }
+    }
+}
+
+/// A pattern that goes on with `/**` names every entry of what it matches, and so lifts what is denied there.
+fn allow_contents(allowed: &BTreeMap<PathBuf, Reason>, out: &mut Compiled) {
+    for (directory, why) in allowed {
+        let denied = out.rules.nodes_within(directory).filter(|(_, node)| node.deny_read.is_some());
+        let denied: Vec<PathBuf> = denied.map(|(path, _)| path.to_path_buf()).collect();
+        for path in denied {
+            say(&mut out.rules.node(&path).allow_read, why);
         }
     }
 }
@@ -263,10 +251,6 @@ fn full_directory(scene: Scene<'_>, hit: &Hit) -> Option<PathBuf> {
         },
         Kind::File => None,
     }
-}
-
-fn is_read_denied(node: &Node) -> bool {
-    node.deny_read.is_some() || node.hide.is_some()
 }
 
 /// What to say of a pattern that no directory starts.

@@ -66,6 +66,10 @@ impl Access {
         }
         access.hidden_for_good |= node.hide.is_some();
         let is_directory = node.kind.is_none_or(|kind| kind == Kind::Directory);
+        if node.deny_read.is_some() && is_directory {
+            // What is shown again is writable only where an entry says so there.
+            access.allowed = false;
+        }
         access.readable = if access.hidden_for_good {
             false
         } else if node.allow_read.is_some() {
@@ -78,7 +82,6 @@ impl Access {
         };
         access.allowed |= node.allow_write.is_some() || (node.default_write.is_some() && access.readable);
         access.denied |= node.deny_write.is_some();
-        // What is shown again beneath something hidden is writable only where an entry says so there.
         access.allowed &= access.readable;
         access
     }

@@ -72,10 +72,7 @@ pub(super) const TRUST_BUNDLE: [&str; 13] = [
 /// A folder of hashed certificates, beside the bundle: ours has none.
 pub(super) const TRUST_DIRECTORY: &str = "SSL_CERT_DIR";
 
-/// System properties that give a JVM another trust store. The password of a store of certificates guards nothing.
+/// System properties that give a JVM another trust store, which is neither encrypted nor sealed.
 pub(super) fn java_trust_options(store: &Path) -> String {
-    format!(
-        "-Djavax.net.ssl.trustStore={} -Djavax.net.ssl.trustStoreType=PKCS12 -Djavax.net.ssl.trustStorePassword=changeit",
-        store.display()
-    )
+    format!("-Djavax.net.ssl.trustStore={} -Djavax.net.ssl.trustStoreType=PKCS12", store.display())
 }

@@ -62,10 +62,21 @@ pub(super) struct Listing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct PatternId(usize);
 
+/// What a pattern makes of symbolic links.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Links {
+    /// They match or not, and nothing lies behind them.
+    AsTheyAre,
+    /// It goes on behind those that lead to directories.
+    Followed,
+    /// As `Followed`, and nothing else counts as a match.
+    Alone,
+}
+
 #[derive(Debug)]
 struct Sought {
     pattern: Pattern,
-    follow_links: bool,
+    links: Links,
 }
 
 /// Why a directory is looked at.
@@ -79,10 +90,10 @@ enum Interest {
 
 impl Search {
     /// Looks for what a pattern matches beneath a resolved directory.
-    pub(super) fn add_pattern(&mut self, start: PathBuf, pattern: Pattern, follow_links: bool) -> PatternId {
+    pub(super) fn add_pattern(&mut self, start: PathBuf, pattern: Pattern, links: Links) -> PatternId {
         let id = PatternId(self.patterns.len());
         let position = pattern.start();
-        self.patterns.push(Sought { pattern, follow_links });
+        self.patterns.push(Sought { pattern, links });
         self.starts.entry(start).or_default().push(Interest::Pattern(id, position));
         id
     }
@@ -181,6 +192,7 @@ impl Walk<'_> {
                 continue;
             }
             let kind = match entry.kind {
+                Some(kind) if sought.links == Links::Alone => kind,
                 // What matches is mounted over, so it must be reachable; what does not need not be looked at.
                 Some(kind) if !matches => kind,
                 _ => match fs::symlink_metadata(&path) {
@@ -189,13 +201,15 @@ impl Walk<'_> {
                     Err(_) => return self.findings.unsearchable.push((id, directory.into())),
                 },
             };
-            if matches {
+            if matches && (kind == Kind::Link || sought.links != Links::Alone) {
                 self.findings.hits.push(Hit { pattern: id, path: path.clone(), kind });
             }
             if let Some(below) = below {
                 match kind {
                     Kind::Directory => deeper.push((entry.name.clone(), Interest::Pattern(id, below))),
-                    Kind::Link if sought.follow_links => self.through_link(&path, directory, id, below),
+                    Kind::Link if sought.links != Links::AsTheyAre => {
+                        self.through_link(&path, directory, id, below)
+                    }
                     Kind::Link | Kind::File => {}
                 }
             }

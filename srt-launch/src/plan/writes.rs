@@ -14,7 +14,7 @@ use super::{
     readings::Effect,
     reads::unanchored,
     rules::say,
-    walk::{Findings, PatternId, Search},
+    walk::{Findings, Links, PatternId, Search},
 };
 
 /// What the write lists said, until the walk has found what their patterns match.
@@ -109,7 +109,7 @@ impl Writes {
                 out.warnings.insert(unanchored(&why));
             }
             for anchored in readings.patterns.into_iter().filter(|anchored| !is_own_tree(&anchored.start)) {
-                match scene.seek(search, &anchored, true) {
+                match scene.seek(search, &anchored, Links::Followed) {
                     Ok(id) => {
                         self.denies.insert(id, why.clone());
                     }

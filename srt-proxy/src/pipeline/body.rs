@@ -152,6 +152,11 @@ impl RequestBody {
         Ok(piece)
     }
 
+    /// The answer has begun: from now on a 100 would stand in the middle of it.
+    pub fn answered(&mut self) {
+        self.expects_continue = false;
+    }
+
     /// Reads more of it from the client, which is told to go on if it waits for that (RFC 9110 section 10.1.1).
     /// `Err` when the client is gone.
     pub fn poll_more<S: ClientStream>(

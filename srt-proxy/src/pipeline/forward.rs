@@ -360,6 +360,7 @@ impl<'a, S: ClientStream> Exchange<'a, S> {
             bytes_in: 0,
             bytes_out: 0,
         };
+        self.body.answered();
         let fields = forwarded_response_fields(head.fields(), &theirs, self.strip);
         write_response_head(
             self.client.output().front(),

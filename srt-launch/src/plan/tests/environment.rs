@@ -106,7 +106,11 @@ fn programs_are_shown_what_to_trust() {
         assert_eq!(get(&planned, name).as_deref(), Some("/dev/srt/ca.pem"), "{name}");
     }
     assert_eq!(get(&planned, "SSL_CERT_DIR").as_deref(), Some("/dev/srt"));
-    assert!(get(&planned, "JAVA_TOOL_OPTIONS").unwrap().contains("trustStore=/dev/srt/ca.p12 "));
+    assert!(
+        get(&planned, "JAVA_TOOL_OPTIONS")
+            .unwrap()
+            .contains("trustStore=/dev/srt/ca.p12 -Djavax.net.ssl.trustStoreType=PKCS12")
+    );
 }
 
 #[test]

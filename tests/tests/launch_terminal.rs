@@ -1,0 +1,195 @@
+//! A sandbox on a terminal: the keys that send signals, job control, and typing into it from inside.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::process::{Child, Command};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use srt_tests::sandbox::Sandbox;
+use srt_tests::sys::{resize, start_on_terminal};
+
+const DEADLINE: Duration = Duration::from_secs(20);
+const CTRL_C: &str = "\x03";
+const CTRL_Z: &str = "\x1a";
+
+/// A program on a terminal, and somebody who sits at it.
+struct Terminal {
+    child: Child,
+    keyboard: File,
+    screen: Receiver<Vec<u8>>,
+    seen: String,
+}
+
+impl Terminal {
+    fn start(mut command: Command) -> Self {
+        let (child, keyboard) = start_on_terminal(&mut command);
+        // Its own copies of the terminal's other end.
+        drop(command);
+        let mut output = keyboard.try_clone().unwrap();
+        let (send, screen) = channel();
+        thread::spawn(move || {
+            let mut bytes = [0; 1024];
+            // An error is the end: nobody holds the other end any more.
+            while let Ok(read @ 1..) = output.read(&mut bytes) {
+                if send.send(bytes[..read].to_vec()).is_err() {
+                    break;
+                }
+            }
+        });
+        Self { child, keyboard, screen, seen: String::new() }
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keyboard.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Waits until the screen shows this, after whatever was waited for before.
+    fn wait_for(&mut self, text: &str) {
+        let deadline = Instant::now() + DEADLINE;
+        loop {
+            if let Some(at) = self.seen.find(text) {
+                self.seen.drain(..at + text.len());
+                return;
+            }
+            match self.screen.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(bytes) => self.seen.push_str(&String::from_utf8_lossy(&bytes)),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                    let _ = self.child.kill();
+                    panic!("{text:?} does not come: {:?}", self.seen);
+                }
+            }
+        }
+    }
+
+    fn end(mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
+    }
+}
+
+fn sandbox() -> Sandbox {
+    Sandbox::new(json!({}))
+}
+
+#[test]
+fn the_command_has_the_terminal() {
+    let sandbox = sandbox();
+    let mut terminal = Terminal::start(sandbox.script(
+        "test -t 0 && test -t 1 && test -t 2 && tty && echo x >/dev/tty && read -r line && echo \"got $line\"",
+    ));
+    terminal.wait_for("/dev/");
+    terminal.press("this\n");
+    terminal.wait_for("got this");
+    assert_eq!(terminal.end(), Some(0));
+}
+
+#[test]
+fn ctrl_c_reaches_the_command() {
+    let sandbox = sandbox();
+    let mut terminal = Terminal::start(sandbox.script("trap 'echo caught; exit 9' INT; echo up; sleep 600"));
+    terminal.wait_for("up");
+    terminal.press(CTRL_C);
+    terminal.wait_for("caught");
+    assert_eq!(terminal.end(), Some(9));
+
+    // And may mean nothing to it: it is no request to the launcher.
+    let mut terminal =
+        Terminal::start(sandbox.script("trap 'echo caught' INT; echo up; read -r x; echo \"$x\""));
+    terminal.wait_for("up");
+    terminal.press(CTRL_C);
+    terminal.wait_for("caught");
+    terminal.press("this\n");
+    terminal.wait_for("this");
+    assert_eq!(terminal.end(), Some(0));
+}
+
+#[test]
+fn a_change_of_the_window_reaches_the_command() {
+    let sandbox = sandbox();
+    let mut terminal = Terminal::start(
+        sandbox.script("trap 'stty size; exit 0' WINCH; echo up; while :; do sleep 0.05; done"),
+    );
+    terminal.wait_for("up");
+    resize(&terminal.keyboard, 33, 77);
+    terminal.wait_for("33 77");
+    assert_eq!(terminal.end(), Some(0));
+}
+
+/// The launcher as a job of an interactive shell.
+#[test]
+fn job_control() {
+    let sandbox = sandbox();
+    let mut shell = sandbox.command("bash");
+    shell.args(["--norc", "--noprofile", "-i"]).env("PS1", "ready> ").env("TERM", "dumb");
+    let mut terminal = Terminal::start(shell);
+    let script = sandbox.write("work/script", "echo up; read -r line; echo \"got $line\"; sleep 600");
+    let launch = format!(
+        "{} -s {} --no-network -- bash {}",
+        sandbox.launch().get_program().to_str().unwrap(),
+        sandbox.settings_file().display(),
+        script.display()
+    );
+    terminal.wait_for("ready> ");
+    terminal.press(&format!("{launch}\n"));
+    terminal.wait_for("up");
+    terminal.press(CTRL_Z);
+    terminal.wait_for("Stopped");
+    terminal.wait_for("ready> ");
+    terminal.press("echo shell; fg\n");
+    terminal.wait_for("shell\r\n");
+    terminal.press("this\n");
+    terminal.wait_for("got this");
+    terminal.press(CTRL_C);
+    terminal.wait_for("ready> ");
+    terminal.press("echo \"status $?\"\n");
+    terminal.wait_for("status 130");
+
+    // In the background, what reads from the terminal stops until it is brought forward.
+    terminal.press(&format!("{launch} &\n"));
+    terminal.wait_for("up");
+    terminal.press("while ! jobs | grep -q Stopped; do sleep 0.05; done; echo it \"has stopped\"; fg\n");
+    terminal.wait_for("it has stopped");
+    terminal.press("that\n");
+    terminal.wait_for("got that");
+    terminal.press(CTRL_C);
+    terminal.wait_for("ready> ");
+    terminal.press("exit 0\n");
+    assert_eq!(terminal.end(), Some(0));
+}
+
+#[test]
+fn the_caller_has_its_terminal_back() {
+    let sandbox = sandbox();
+    let inner = sandbox.script("set -m; echo up");
+    let mut outer = sandbox.command("bash");
+    outer.args(["-c", "\"$@\"; read -r line; echo \"got $line\"", "bash"]);
+    outer.arg(inner.get_program()).args(inner.get_args());
+    let mut terminal = Terminal::start(outer);
+    terminal.wait_for("up");
+    terminal.press("this\n");
+    terminal.wait_for("got this");
+    assert_eq!(terminal.end(), Some(0));
+}
+
+/// Attempts as in `launch_escape`, which need a terminal to be made.
+#[test]
+fn nobody_types_for_the_user() {
+    let sandbox = sandbox();
+    let injection = std::fs::read_to_string("/proc/sys/dev/tty/legacy_tiocsti");
+    for attempt in ["tiocsti", "tioclinux"] {
+        for (walls, text) in [(&[][..], "refused"), (&["--without", "TerminalInjection"], "succeeded")] {
+            if attempt == "tiocsti"
+                && !walls.is_empty()
+                && injection.as_deref().is_ok_and(|on| on.trim() == "0")
+            {
+                // This kernel refuses it to everybody.
+                continue;
+            }
+            let mut command = sandbox.command(env!("CARGO_BIN_EXE_launch-without"));
+            command.args(walls).arg(sandbox.settings_file()).args([env!("CARGO_BIN_EXE_attempt"), attempt]);
+            Terminal::start(command).wait_for(text);
+        }
+    }
+}
