@@ -37,6 +37,10 @@ pub fn copy_from(number: RawFd, fd: impl AsFd) -> OwnedFd {
 /// Starts a command on a terminal of its own, which is its controlling one, as a login does. Returns the other end.
 pub fn start_on_terminal(command: &mut Command) -> (Child, File) {
     let terminal = openpty(None, None).expect("a terminal");
+    for end in [&terminal.master, &terminal.slave] {
+        // A child that held the other end of its own terminal would never see it hang up.
+        fcntl(end, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC)).expect("a flag");
+    }
     let stream = || Stdio::from(terminal.slave.try_clone().expect("a descriptor"));
     command.stdin(stream()).stdout(stream()).stderr(stream());
     // SAFETY: between fork and exec the closure only makes two system calls.

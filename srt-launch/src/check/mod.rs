@@ -16,10 +16,10 @@ use nix::unistd::{geteuid, getpid, mkdtemp};
 use srt_shared::settings::{Source, load};
 
 use crate::apply::Failure;
-use crate::launch::{self, Uplink};
-use crate::placeholders;
-use crate::plan::{Inputs, Plan};
-use crate::{exit, hint};
+use crate::launch::{self, Outcome, Uplink};
+use crate::limits::PLAN_ATTEMPTS;
+use crate::plan::Inputs;
+use crate::{exit, hint, prepare};
 use canary::{Canary, Scene};
 
 type Error = Box<dyn std::error::Error>;
@@ -148,14 +148,11 @@ impl Cage {
         {
             return Ok(Finding::CannotTell(format!("it fails outside as well: {why}")));
         }
-        placeholders::sweep();
-        let plan = Plan::compute(&self.inputs)?;
         // Not by its path, which the plan may hide.
         let mut argv: Vec<OsString> = ["/proc/self/exe", "check", INSIDE].map(Into::into).into();
         argv.push(canary.name().into());
         argv.extend(self.scene.arguments());
-        let trust = |_: &str, _: &mut _| Vec::new();
-        Ok(match launch::run(plan, &argv, Uplink::None, &trust, &mut |text| eprintln!("srt check: {text}")) {
+        Ok(match self.launch(&argv)? {
             Err(failure) => Finding::NoSandbox(failure),
             Ok(outcome) => match outcome.status {
                 REFUSED => Finding::Holds,
@@ -165,6 +162,23 @@ impl Cage {
                 status => Finding::CannotTell(format!("the canary ended with status {status}")),
             },
         })
+    }
+}
+
+impl Cage {
+    /// As every run: files that the plan names come and go meanwhile.
+    fn launch(&self, argv: &[OsString]) -> Result<Result<Outcome, Failure>, Error> {
+        let trust = |_: &str, _: &mut _| Vec::new();
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let plan = prepare::plan(&self.inputs)?;
+            let mut warn = |text: &str| eprintln!("srt check: {text}");
+            match launch::run(plan, argv, Uplink::None, &trust, &mut warn) {
+                Err(failure) if failure.is_stale_plan() && attempts < PLAN_ATTEMPTS => {}
+                result => return Ok(result),
+            }
+        }
     }
 }
 

@@ -73,6 +73,14 @@ pub struct Entry {
     pub owner: Uid,
 }
 
+impl Entry {
+    /// Whether somebody removed the placeholder and has a file of its own there now.
+    pub fn is_replaced(&self) -> bool {
+        let Some(made) = self.made else { return false };
+        fs::symlink_metadata(&self.placeholder.path).is_ok_and(|found| Identity::of(&found) != made)
+    }
+}
+
 /// The manifest of this run. Its lock goes with it; its file has to be removed.
 pub struct Manifest {
     path: PathBuf,

@@ -31,7 +31,8 @@ pub fn sweep() {
 
 /// The placeholders of runs that live now. To a plan these paths are absent.
 pub fn in_use() -> Vec<Placeholder> {
-    let mut all: Vec<_> = manifest::entries(None).into_iter().map(|entry| entry.placeholder).collect();
+    let entries = manifest::entries(None).into_iter().filter(|entry| !entry.is_replaced());
+    let mut all: Vec<_> = entries.map(|entry| entry.placeholder).collect();
     all.sort();
     all.dedup();
     all

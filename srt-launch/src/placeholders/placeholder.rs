@@ -51,7 +51,8 @@ pub fn hold(placeholder: &Placeholder, ours: &Manifest) -> Result<Option<Held>, 
             Some(held) => return Ok(Some(held)),
             // Another run is making or removing it this moment.
             None if Instant::now() < deadline => sleep(PLACEHOLDER_PAUSE),
-            None => return Err(Errno::EBUSY).during_at(Step::Placeholders, "flock", path),
+            // A stopped run, or somebody's file of that name: a new plan may know better.
+            None => return Err(Errno::EEXIST).during_at(Step::Placeholders, "flock", path),
         }
     }
 }
@@ -160,12 +161,15 @@ fn join(path: &Path, ours: &Manifest) -> nix::Result<Option<Held>> {
     let identity = Identity::of(&metadata(&file)?);
     let entries = manifest::entries(Some(ours));
     let listed: Vec<_> = entries.iter().filter(|entry| entry.placeholder.path == path).collect();
-    if listed.is_empty() {
+    if listed.iter().any(|entry| entry.made == Some(identity)) {
+        lock_shared(path, file)
+    } else if listed.iter().any(|entry| entry.made.is_none()) {
+        // Perhaps just made, and about to be noted.
+        Ok(None)
+    } else {
         // Not a placeholder but somebody's file, since the plan was made.
-        return Err(Errno::EEXIST);
+        Err(Errno::EEXIST)
     }
-    let is_placeholder = listed.iter().any(|entry| entry.made == Some(identity));
-    if is_placeholder { lock_shared(path, file) } else { Ok(None) }
 }
 
 /// Takes the shared lock, and looks that the file is still the one of that name.

@@ -84,10 +84,15 @@ fn what_is_somebodys_own_is_neither_joined_nor_removed() {
     assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
     fs::remove_file(&path).unwrap();
 
-    // Another empty file in its place.
+    // Another empty file in its place, which no other run takes for the placeholder either.
     let run = Run::start(&[file(path.clone())]);
     fs::rename(&path, dir.join("old")).unwrap();
     fs::write(&path, "").unwrap();
+    let other = Manifest::create().unwrap();
+    let failure = hold(&file(path.clone()), &other).err().unwrap();
+    assert!(failure.is_stale_plan(), "{failure}");
+    assert!(!in_use().iter().any(|placeholder| placeholder.path == path));
+    other.remove();
     run.end();
     assert!(path.exists());
 
