@@ -126,7 +126,7 @@ fn the_exit_status_is_the_commands_or_says_why_there_was_none() {
     ] {
         let run = folder.srt().args(args).run();
         assert_eq!(run.status.code(), Some(status), "{args:?}: {run:?}");
-        let own = status >= 125 && status <= 127;
+        let own = (125..=127).contains(&status);
         assert_eq!(!run.stderr.is_empty(), own, "{args:?}: {}", run.stderr);
     }
     assert!(!folder.work().join("ran").exists());
