@@ -57,7 +57,14 @@ fn try_run(args: &SrtArgs, voice: &Voice) -> Result<i32, Error> {
     }
     let control = args.control_fd.map(control_descriptor).transpose()?;
     let (uplink, _proxy) = match host_proxies(&loaded.settings.network) {
-        Some(relay) => (Uplink::Relay(relay), None),
+        Some(relay) => {
+            if control.is_some() {
+                voice.warn(
+                    "--control-fd has no effect: network.httpProxyPort or socksProxyPort names another proxy",
+                )?;
+            }
+            (Uplink::Relay(relay), None)
+        }
         None => {
             let proxy = Proxy::start(&loaded, control.as_ref(), voice)?;
             (proxy.uplink()?, Some(proxy))
