@@ -127,9 +127,9 @@ pub struct Output {
 }
 
 impl Output {
-    /// Room for heads and other small things. Only while [`Self::takes`] is true.
+    /// Room for heads and other small things, in front of which nothing large may wait: that would be overtaken.
     pub fn front(&mut self) -> &mut BytesMut {
-        debug_assert!(self.takes());
+        debug_assert!(self.bulk.is_empty() && self.tail.is_empty());
         &mut self.front
     }
 
@@ -222,6 +222,20 @@ mod tests {
             theirs.read_to_end(&mut got).await.unwrap();
             assert_eq!(got[gathered..], *b"5\r\npiece\r\n");
         }
+    }
+
+    #[tokio::test]
+    async fn an_answer_of_ours_may_follow_an_interim_one_of_any_size() {
+        let (ours, mut theirs) = tokio::io::duplex(4 * limits::COALESCE);
+        let mut wire = Wire::new(ours, BytesMut::new());
+        wire.output().front().resize(2 * limits::COALESCE, b'h');
+        assert!(!wire.output().takes());
+        wire.output().front().extend_from_slice(b"refused");
+        wire.drain().await.unwrap();
+        wire.shutdown().await.unwrap();
+        let mut got = Vec::new();
+        theirs.read_to_end(&mut got).await.unwrap();
+        assert_eq!(got[2 * limits::COALESCE..], *b"refused");
     }
 
     #[tokio::test]

@@ -154,14 +154,23 @@ fn decide_all(shared: &Shared, frames: &mut FrameReader) -> Result<(), LinkError
     Ok(())
 }
 
-/// Whatever ends one of the two tasks ends the link.
+/// Whatever ends one of the two tasks ends the link, a panic too: without a clock or a reader nobody would be told.
 async fn run(shared: Arc<Shared>, task: impl Future<Output = Result<(), LinkError>>) {
+    let closing = Closing(&shared);
     match task.await {
         Ok(()) => debug!("the decider has ended its stream"),
         Err(e) if shared.lock().closed => debug!("{e}"),
         Err(e) => warn!("{e}; stopping"),
     }
-    shared.close();
+    drop(closing);
+}
+
+struct Closing<'a>(&'a Shared);
+
+impl Drop for Closing<'_> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
 }
 
 async fn read(
@@ -292,5 +301,21 @@ impl Drop for Question {
         if !self.decided {
             self.link.shared.lock().table.abandon(self.id);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_of_ours_ends_the_link_too() {
+        let (ended, watcher) = watch::channel(false);
+        let shared = Arc::new(Shared { state: Mutex::default(), written: Notify::new(), ended });
+        let (_, answer) = shared.lock().table.open(Instant::now());
+        let task = tokio::spawn(run(Arc::clone(&shared), async { panic!("a bug") }));
+        assert!(task.await.unwrap_err().is_panic());
+        Ended(watcher).wait().await;
+        assert!(matches!(answer.await, Ok(Answer::Gone)));
     }
 }

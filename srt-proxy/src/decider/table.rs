@@ -84,8 +84,8 @@ impl Table {
         self.newest += 1;
         let (tx, rx) = oneshot::channel();
         self.slots.insert(self.newest, Slot::Asked(tx));
-        self.deadlines.push_back((deadline, self.newest, Phase::Asked));
         self.forget_old();
+        self.deadlines.push_back((deadline, self.newest, Phase::Asked));
         (self.newest, rx)
     }
 
@@ -145,12 +145,7 @@ impl Table {
                 return Some(deadline);
             }
             self.deadlines.pop_front();
-            let current = match self.slots.get(&id) {
-                Some(Slot::Asked(_)) => Some(Phase::Asked),
-                Some(Slot::Shown(_)) => Some(Phase::Shown),
-                _ => None,
-            };
-            if current == Some(phase)
+            if self.phase_of(id) == Some(phase)
                 && let Some(slot) = self.slots.get_mut(&id)
                 && let Slot::Asked(tx) | Slot::Shown(tx) = std::mem::replace(slot, Slot::Dropped)
             {
@@ -172,7 +167,22 @@ impl Table {
         self.dropped.clear();
     }
 
+    /// What the timer of `id` runs for, if it does.
+    fn phase_of(&self, id: u64) -> Option<Phase> {
+        match self.slots.get(&id)? {
+            Slot::Asked(_) => Some(Phase::Asked),
+            Slot::Shown(_) => Some(Phase::Shown),
+            Slot::Reading(_) | Slot::Dropped => None,
+        }
+    }
+
     fn forget_old(&mut self) {
+        // A verdict mostly comes long before its deadline, and minutes of busy traffic would add up.
+        while let Some(&(_, id, phase)) = self.deadlines.front()
+            && self.phase_of(id) != Some(phase)
+        {
+            self.deadlines.pop_front();
+        }
         while let Some(&id) = self.dropped.front()
             && id + REMEMBERED < self.newest
         {

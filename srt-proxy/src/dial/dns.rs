@@ -33,7 +33,7 @@ impl Dns {
 
     /// Asks for both families at once. Answers IPv6 addresses first (RFC 6724 prefers them).
     pub(super) async fn lookup(&self, name: &DomainName) -> Addresses {
-        let resolver = self.resolver.current()?;
+        let resolver = self.resolver.current().map_err(|_| ResolveError::File)??;
         // As bytes: text would be read as an escaped or internationalised name.
         let labels = name.as_str().split('.').map(str::as_bytes);
         let mut name = Name::from_labels(labels).map_err(|_| ResolveError::BadName)?;

@@ -3,7 +3,7 @@
 //! The resolver library asks DNS for the address family that a hosts line leaves out and mixes both answers; for
 //! a program that pins where a name leads, a hosts line has to be the whole answer.
 
-use std::{collections::HashMap, net::IpAddr, path::PathBuf, sync::Arc};
+use std::{collections::HashMap, io, net::IpAddr, path::PathBuf, sync::Arc};
 
 use super::watched::Watched;
 use crate::limits;
@@ -20,8 +20,11 @@ impl HostsFile {
     }
 
     /// All addresses of a lower-case name, in the order of the file. `None` if the file does not have it.
-    pub(super) fn lookup(&self, name: &str) -> Option<Vec<IpAddr>> {
-        self.names.current().get(name).cloned()
+    ///
+    /// # Errors
+    /// Those of [`Watched::current`].
+    pub(super) fn lookup(&self, name: &str) -> io::Result<Option<Vec<IpAddr>>> {
+        Ok(self.names.current()?.get(name).cloned())
     }
 }
 
@@ -83,11 +86,11 @@ mod tests {
     fn the_file_is_read_again_when_it_changed() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let hosts = HostsFile::new(file.path());
-        assert_eq!(hosts.lookup("a.example"), None);
+        assert_eq!(hosts.lookup("a.example").unwrap(), None);
         std::fs::write(file.path(), "10.0.0.1 a.example").unwrap();
-        assert_eq!(hosts.lookup("a.example"), Some(addresses(&["10.0.0.1"])));
+        assert_eq!(hosts.lookup("a.example").unwrap(), Some(addresses(&["10.0.0.1"])));
         std::fs::write(file.path(), "10.0.0.2 a.example").unwrap();
-        assert_eq!(hosts.lookup("a.example"), Some(addresses(&["10.0.0.2"])));
-        assert_eq!(HostsFile::new("/nonexistent").lookup("a.example"), None);
+        assert_eq!(hosts.lookup("a.example").unwrap(), Some(addresses(&["10.0.0.2"])));
+        assert_eq!(HostsFile::new("/nonexistent").lookup("a.example").unwrap(), None);
     }
 }

@@ -48,7 +48,7 @@ impl Resolver {
             Host::Addr(address) => return Ok(vec![*address]),
             Host::Name(name) => name,
         };
-        let mut addresses = match self.lookup_local(name) {
+        let mut addresses = match self.lookup_local(name)? {
             Some(addresses) => addresses,
             None => {
                 timeout(limits::RESOLVE, self.dns.lookup(name)).await.map_err(|_| ResolveError::Timeout)??
@@ -58,15 +58,15 @@ impl Resolver {
         Ok(addresses)
     }
 
-    fn lookup_local(&self, name: &DomainName) -> Option<Vec<IpAddr>> {
+    fn lookup_local(&self, name: &DomainName) -> Result<Option<Vec<IpAddr>>, ResolveError> {
         if let Some(addresses) = self.overrides.get(name) {
-            return Some(addresses.clone());
+            return Ok(Some(addresses.clone()));
         }
         if name.is_localhost() {
             // IPv4 first: what listens on one of them only listens on that.
-            return Some(vec![IpAddr::from([127, 0, 0, 1]), IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1])]);
+            return Ok(Some(vec![IpAddr::from([127, 0, 0, 1]), IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1])]));
         }
-        self.hosts.lookup(name.as_str())
+        self.hosts.lookup(name.as_str()).map_err(|_| ResolveError::File)
     }
 }
 
@@ -122,6 +122,9 @@ pub enum ResolveError {
     /// An answer that says nothing about the name, or no connection to a server.
     #[error("the name servers failed to answer")]
     Server,
+    /// `/etc/hosts` or `/etc/resolv.conf` is there and could not be read.
+    #[error("this host cannot read the files by which names are looked up")]
+    File,
 }
 
 impl ResolveError {

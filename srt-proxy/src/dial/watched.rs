@@ -13,7 +13,7 @@ use std::{
 /// again, whatever its stamp says.
 const SETTLED: Duration = Duration::from_secs(2);
 
-/// The parsed contents of a file. One that is absent or cannot be read counts as empty, as it does for glibc.
+/// The parsed contents of a file. One that is absent, or may not be read, counts as empty, as it does for glibc.
 pub(super) struct Watched<T> {
     path: PathBuf,
     limit: u64,
@@ -22,34 +22,42 @@ pub(super) struct Watched<T> {
 }
 
 impl<T: Clone> Watched<T> {
-    /// Watches `path`, of which at most `limit` bytes are read: a larger file counts as empty.
+    /// Watches `path`, which may have `limit` bytes.
     pub(super) fn new(path: impl Into<PathBuf>, limit: u64, parse: fn(&[u8]) -> T) -> Self {
         Self { path: path.into(), limit, parse, last: Mutex::new(None) }
     }
 
     /// What the file says now. One `stat` as long as it does not change.
-    pub(super) fn current(&self) -> T {
+    ///
+    /// # Errors
+    /// When it cannot be read for a moment, because this process has no descriptor left for example, or is too large.
+    /// Its lines are there all the same, and going on without them would lead names elsewhere.
+    pub(super) fn current(&self) -> io::Result<T> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let stamp = Stamp::of(&self.path);
         if let Some((known, value)) = &*last
             && *known == stamp
             && stamp.is_settled()
         {
-            return value.clone();
+            return Ok(value.clone());
         }
-        let value = (self.parse)(&self.read());
+        let value = (self.parse)(&self.read()?);
         *last = Some((stamp, value.clone()));
-        value
+        Ok(value)
     }
 
-    fn read(&self) -> Vec<u8> {
-        match read_limited(&self.path, self.limit) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-            Err(error) => {
-                tracing::warn!(path = %self.path.display(), %error, "cannot be read, so it counts as empty");
-                Vec::new()
+    fn read(&self) -> io::Result<Vec<u8>> {
+        use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
+        let read = read_limited(&self.path, self.limit);
+        match read {
+            Err(error) if matches!(error.kind(), NotADirectory | NotFound | PermissionDenied) => {
+                Ok(Vec::new())
             }
+            Err(ref error) => {
+                tracing::warn!(path = %self.path.display(), %error, "cannot be read");
+                read
+            }
+            read => read,
         }
     }
 }
@@ -106,18 +114,18 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
         let watched = Watched::new(&path, 10, length);
-        assert_eq!(watched.current(), 0, "absent");
+        assert_eq!(watched.current().unwrap(), 0, "absent");
         for text in ["one", "three", "three!", ""] {
             fs::write(&path, text).unwrap();
-            assert_eq!(watched.current(), text.len());
+            assert_eq!(watched.current().unwrap(), text.len());
         }
         fs::write(&path, "larger than it may be").unwrap();
-        assert_eq!(watched.current(), 0, "too large");
+        assert!(watched.current().is_err(), "too large");
         fs::write(dir.path().join("new"), "replaced").unwrap();
         fs::rename(dir.path().join("new"), &path).unwrap();
-        assert_eq!(watched.current(), 8, "replaced by rename");
+        assert_eq!(watched.current().unwrap(), 8, "replaced by rename");
         fs::remove_file(&path).unwrap();
-        assert_eq!(watched.current(), 0, "removed");
+        assert_eq!(watched.current().unwrap(), 0, "removed");
     }
 
     #[test]
@@ -130,9 +138,23 @@ mod tests {
         File::options().write(true).open(&path).unwrap().set_modified(hour_ago).unwrap();
         let watched = Watched::new(&path, 10, |_| PARSED.fetch_add(1, Ordering::Relaxed));
         for _ in 0..3 {
-            assert_eq!(watched.current(), 0);
+            assert_eq!(watched.current().unwrap(), 0);
         }
         File::options().write(true).open(&path).unwrap().set_modified(hour_ago - SETTLED).unwrap();
-        assert_eq!(watched.current(), 1, "same size, other time");
+        assert_eq!(watched.current().unwrap(), 1, "same size, other time");
+    }
+
+    #[test]
+    fn a_file_that_could_not_be_read_is_read_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        fs::create_dir(&path).unwrap();
+        let watched = Watched::new(&path, 10, length);
+        assert!(watched.current().is_err(), "a directory");
+        fs::remove_dir(&path).unwrap();
+        fs::write(&path, "lines").unwrap();
+        assert_eq!(watched.current().unwrap(), 5);
+        let absent = Watched::new(path.join("below"), 10, length);
+        assert_eq!(absent.current().unwrap(), 0);
     }
 }

@@ -133,6 +133,7 @@ pub async fn serve_one<S: ClientStream>(
     match pipeline.serve(client, head, timer).await {
         Next::Request => return true,
         Next::Close => close(client, Some(flight)).await,
+        Next::Drop => {}
         Next::Abort => client.io().abort(),
     }
     false

@@ -32,6 +32,8 @@ pub struct Completed {
     pub client_persists: bool,
     /// Whether the upstream's may.
     pub upstream_persists: bool,
+    /// Whether the upstream's end of TLS was missing where nothing else ended the answer.
+    pub end_is_doubtful: bool,
     /// Content from the client.
     pub bytes_in: u64,
     /// Content to the client.
@@ -306,10 +308,12 @@ impl<'a, S: ClientStream> Exchange<'a, S> {
             Poll::Pending => return Ok(Poll::Pending),
             Poll::Ready(Ok(1..)) => self.moved += 1,
             Poll::Ready(Ok(0)) => answering.reader.on_eof().map_err(|_| Broken::CutShort)?,
-            // Many servers end TLS without a close_notify. That is a proper end only where the answer's own framing
-            // says that nothing is missing, or says nothing at all (RFC 9112 section 9.8).
+            // Many servers end TLS without a close_notify, and so does whoever cuts the connection. Where the end of
+            // the connection is all that ends the answer, it is for the client to say what it makes of that (RFC
+            // 9112 section 9.8).
             Poll::Ready(Err(e)) if e.kind() == io::ErrorKind::UnexpectedEof => {
                 answering.reader.on_eof().map_err(|_| Broken::CutShort)?;
+                answering.completed.end_is_doubtful = true;
             }
             Poll::Ready(Err(_)) => return Err(Broken::CutShort),
         }
@@ -352,6 +356,7 @@ impl<'a, S: ClientStream> Exchange<'a, S> {
             status: head.status(),
             client_persists,
             upstream_persists: theirs.persists(head.version()) && framing.body != BodyFraming::UntilClose,
+            end_is_doubtful: false,
             bytes_in: 0,
             bytes_out: 0,
         };

@@ -45,6 +45,8 @@ pub enum Next {
     Request,
     /// It ends in order, after what is written to it.
     Close,
+    /// It ends without a word, as the upstream's did, so that a client inside TLS can tell.
+    Drop,
     /// It is cut: an answer that began cannot be completed and must not look complete, or nobody is there.
     Abort,
 }
@@ -111,7 +113,11 @@ impl<'s> Pipeline<'s> {
             Ok(completed) => {
                 (record.bytes_in, record.bytes_out) = (completed.bytes_in, completed.bytes_out);
                 record.allowed(completed.status);
-                if completed.client_persists { Next::Request } else { Next::Close }
+                match completed {
+                    Completed { client_persists: true, .. } => Next::Request,
+                    Completed { end_is_doubtful: true, .. } => Next::Drop,
+                    _ => Next::Close,
+                }
             }
             Err(Stop::Answer(why)) => {
                 record.not_served(&why);

@@ -140,12 +140,27 @@ impl Refusal {
         clean_reason(&text, "denied")
     }
 
+    /// What to do about it, where the reason does not say that itself.
+    fn advice(&self) -> &'static str {
+        match self {
+            Self::HostNotAllowed { rule, reason: None } if rule.starts_with("network.") => {
+                "; to reach it, add it to network.allowedDomains"
+            }
+            Self::HostNotAllowed { reason: None, .. } => "; only the decider can put it there",
+            Self::DeciderUnavailable(_) => "; try again later",
+            Self::Misdirected(_) => "; open a connection of its own for that host",
+            Self::BodylessMethodBody => "; send it without a body",
+            Self::AddressNotAllowed(_) => "; to reach it, allow the address itself",
+            _ => "",
+        }
+    }
+
     /// Appends the whole answer. `connect` puts the reason into the status phrase too, because that is what
     /// clients print of a refused CONNECT. `head_only` leaves the body away (HEAD).
     pub fn write(&self, out: &mut BytesMut, about: &About<'_>, connect: bool, head_only: bool) {
         let reason = self.reason();
         let phrase = if connect { status_phrase(&reason) } else { phrase_of(self.status()).to_owned() };
-        let text = format!("srt-proxy: {about}: {reason} ({})\n", self.code());
+        let text = format!("srt-proxy: {about}: {reason} ({}){}\n", self.code(), self.advice());
         write_answer(
             out,
             self.status(),

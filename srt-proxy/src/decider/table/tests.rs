@@ -103,3 +103,13 @@ async fn a_lost_link_answers_everybody() {
     table.close();
     assert!(matches!(rx.await, Ok(Answer::Gone)));
 }
+
+#[tokio::test]
+async fn what_was_decided_leaves_no_timer_behind() {
+    let mut table = Table::default();
+    for _ in 0..100 {
+        let (id, _rx) = table.open(soon());
+        table.decide(allow(id)).unwrap();
+    }
+    assert_eq!(table.deadlines.len(), 1);
+}
