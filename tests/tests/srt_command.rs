@@ -1,4 +1,6 @@
 //! `srt` as people use it: what it runs, what it says, and what it ends with.
+// A panic here is a test that failed.
+#![allow(clippy::unwrap_used)]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -141,7 +143,7 @@ fn the_exit_status_is_the_commands_or_says_why_there_was_none() {
     ] {
         let run = folder.srt().args(args).run();
         assert_eq!(run.status.code(), Some(status), "{args:?}: {run:?}");
-        let own = status >= 125 && status <= 127;
+        let own = (125..=127).contains(&status);
         assert_eq!(!run.stderr.is_empty(), own, "{args:?}: {}", run.stderr);
     }
     assert!(!folder.work().join("ran").exists());
