@@ -19,7 +19,8 @@ fn bench(c: &mut Criterion) {
     let mut group = c.benchmark_group("list check");
     for length in [10, 1_000, 10_000] {
         let lists = lists(length);
-        for (name, host) in [("listed", "a.b.zone-1.example.org"), ("not listed", "a.b.c.elsewhere.example")] {
+        for (name, host) in [("listed", "a.b.zone-1.example.org"), ("not listed", "a.b.c.elsewhere.example")]
+        {
             let host = Host::from_bare(host).expect("a host of the bench is valid");
             group.bench_with_input(BenchmarkId::new(name, length), &host, |b, host| {
                 b.iter(|| lists.check(host, 443));
