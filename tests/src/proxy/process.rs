@@ -71,7 +71,7 @@ impl Starter {
             command.arg("--log").arg(log);
         }
         command.arg("--").arg(binary("srt-proxy"));
-        Self { command, fds: Vec::new(), listener: None, events: None }
+        Self { command, fds: Vec::new(), listener: None, events: None, deaf: false }
     }
 
     /// Sets a variable in its environment.
