@@ -1,4 +1,6 @@
 //! `srt` as people use it: what it runs, what it says, and what it ends with.
+// A panic here is a test that failed.
+#![allow(clippy::unwrap_used)]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -83,6 +85,21 @@ fn violations_are_appended_to_a_file_as_json_lines() {
 }
 
 #[test]
+fn the_file_of_violations_is_opened_before_anything_runs() {
+    let web = Web::new();
+    let folder = Folder::new(&web.settings());
+    let run = srt(&folder, ["--violations", "absent/file", "touch", "ran"]);
+    assert_eq!(run.status.code(), Some(125));
+    assert!(run.stderr.contains("--violations absent/file: No such file"), "{}", run.stderr);
+    assert!(!folder.work().join("ran").exists());
+    // A link that the command puts in its place leads nothing astray.
+    let plant = format!("rm -f log; ln -s ../other log; {}", web.fetch());
+    srt(&folder, ["--violations", "log", "-c", &plant]).succeeded();
+    assert!(folder.work().join("log").is_symlink());
+    assert!(!folder.home().join("other").exists());
+}
+
+#[test]
 fn ignored_violations_are_left_out_of_the_report() {
     let web = Web::new();
     let (name, _) = web.refused.split_once(':').unwrap();
@@ -126,7 +143,7 @@ fn the_exit_status_is_the_commands_or_says_why_there_was_none() {
     ] {
         let run = folder.srt().args(args).run();
         assert_eq!(run.status.code(), Some(status), "{args:?}: {run:?}");
-        let own = status >= 125 && status <= 127;
+        let own = (125..=127).contains(&status);
         assert_eq!(!run.stderr.is_empty(), own, "{args:?}: {}", run.stderr);
     }
     assert!(!folder.work().join("ran").exists());

@@ -1,4 +1,6 @@
 //! The proxy killed at any moment: the network is gone, nothing takes its place, and nothing stays.
+// A panic here is a test that failed.
+#![allow(clippy::unwrap_used)]
 
 use std::fs;
 use std::net::TcpListener;
