@@ -17,9 +17,11 @@ mod placeholder;
 #[cfg(test)]
 mod tests;
 
+use std::fs;
 use std::path::Path;
 
 pub use keeper::Keeper;
+use manifest::Identity;
 pub use manifest::state_folder;
 
 use crate::plan::{MountKind, Placeholder, Plan};
@@ -30,8 +32,15 @@ pub fn sweep() {
 }
 
 /// The placeholders of runs that live now. To a plan these paths are absent.
+///
+/// One that was removed and is somebody's own file now is none any more: nobody could join it.
 pub fn in_use() -> Vec<Placeholder> {
-    let mut all: Vec<_> = manifest::entries(None).into_iter().map(|entry| entry.placeholder).collect();
+    let stays = |entry: &manifest::Entry| {
+        let found = fs::symlink_metadata(&entry.placeholder.path);
+        entry.made.is_none_or(|made| found.is_err() || found.is_ok_and(|found| Identity::of(&found) == made))
+    };
+    let entries = manifest::entries(None).into_iter().filter(stays);
+    let mut all: Vec<_> = entries.map(|entry| entry.placeholder).collect();
     all.sort();
     all.dedup();
     all
