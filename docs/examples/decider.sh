@@ -9,7 +9,7 @@ bin=$(cd "${CARGO_TARGET_DIR:-target}/debug" && pwd)
 
 work=$(mktemp -d)
 decider=
-trap '[ -z "$decider" ] || kill "$decider"; exec 9>&-; wait; rm -rf "$work"' EXIT
+trap '[ -z "$decider" ] || kill "$decider" || :; exec 9>&-; wait; rm -rf "$work"' EXIT
 mkfifo "$work/lifeline" "$work/site" "$work/stderr"
 
 # A site with TLS on this machine. It says what it was asked, and with which credential.

@@ -7,6 +7,7 @@
 mod client;
 mod conn;
 mod decider;
+mod launcher;
 mod pki;
 mod process;
 mod site;
@@ -15,6 +16,7 @@ mod upstream;
 pub use client::{connect, connect_tunnel, programs_env, try_tunnel};
 pub use conn::{Body, Conn, Message, PATIENCE};
 pub use decider::{Rule, TestDecider};
+pub use launcher::{Launchers, Sandbox};
 pub use pki::{Pki, sha256};
 pub use process::{Exited, Starter, TestProxy};
 pub use site::{Site, pattern, site};

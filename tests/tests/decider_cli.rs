@@ -1,5 +1,8 @@
 //! The command line of `srt-decider-example`: checking rules, statuses, and serving an inherited descriptor.
 
+// A panic here is a test that failed.
+#![allow(clippy::unwrap_used)]
+
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::fd::AsRawFd;
@@ -140,6 +143,36 @@ fn a_proxy_started_by_somebody_else_is_served_until_it_leaves() {
     let (answer, text) = connect_tunnel(&proxy, &pki, "github.com", 443).get("/", "github.com").unwrap();
     assert_eq!(answer.status(), 403);
     assert!(String::from_utf8_lossy(&text).contains("nothing is allowed yet"));
+    proxy.signal(nix::sys::signal::Signal::SIGTERM);
+    assert_eq!(proxy.wait().status.code(), Some(0));
+    assert_eq!(decider.wait().unwrap().code(), Some(0));
+}
+
+/// The decider of `docs/writing-a-decider.md`.
+#[test]
+fn the_smallest_decider_decides() {
+    let pki = Pki::new();
+    let mut command = Command::new(binary("examples/minimal"));
+    let mut decider = start(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
+    let (input, output) = (decider.stdin.take().unwrap(), decider.stdout.take().unwrap());
+    let mut proxy = Starter::bare()
+        .listen()
+        .ca(&pki)
+        .fd("--decider-in", output.into())
+        .fd("--decider-out", input.into())
+        // Allowed requests go on to here, and no further.
+        .args(["--resolve", "api.example.com=169.254.169.254"])
+        .start();
+    let host = "api.example.com";
+    for (target, reason) in [
+        ("/v1/models", "resolved to a link-local address"),
+        ("/v1/models?a", "only GET /v1/models"),
+        ("/v1/./models", "only GET /v1/models"),
+    ] {
+        let (answer, text) = connect_tunnel(&proxy, &pki, host, 443).get(target, host).unwrap();
+        let text = String::from_utf8_lossy(&text);
+        assert!(answer.status() == 403 && text.contains(reason), "{target}: {text}");
+    }
     proxy.signal(nix::sys::signal::Signal::SIGTERM);
     assert_eq!(proxy.wait().status.code(), Some(0));
     assert_eq!(decider.wait().unwrap().code(), Some(0));

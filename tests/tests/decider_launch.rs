@@ -1,6 +1,9 @@
 //! `srt-decider-example` and the proxy that it starts: what goes out, what is logged, and that neither outlives the
 //! other.
 
+// A panic here is a test that failed.
+#![allow(clippy::unwrap_used)]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -3,7 +3,7 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::process::Stdio;
 
 use serde_json::json;
@@ -134,10 +134,15 @@ fn the_manifest_is_readable_whatever_the_umask() {
     command.arg("--settings").arg(sandbox.settings_file()).args(["--no-network", "--", "sh", "-c"]);
     command.arg("echo ready; read end").stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
-    let folder = format!("/dev/shm/srt-{}", nix::unistd::geteuid());
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    let mine = format!("srt-{}", nix::unistd::geteuid());
+    let folders = fs::read_dir("/dev/shm").unwrap().flatten();
+    let folders = folders.filter(|folder| folder.file_name().to_string_lossy().starts_with(&mine));
     let work = sandbox.path("work").into_os_string().into_encoded_bytes();
-    let ours = fs::read_dir(folder).unwrap().flatten().find(|file| {
+    let ours = folders.filter_map(|folder| fs::read_dir(folder.path()).ok());
+    let ours = ours.flatten().flatten().find(|file| {
         fs::read(file.path()).is_ok_and(|text| text.windows(work.len()).any(|part| part == work))
     });
     assert_eq!(ours.unwrap().metadata().unwrap().permissions().mode() & 0o777, 0o644);
@@ -175,4 +180,26 @@ fn who_started_us_reads_on_where_the_command_stopped() {
     unnamed.stdin(File::open(&file).unwrap());
     fs::remove_file(&file).unwrap();
     assert_eq!(run(&mut unnamed).1, "one\ntwo\nthree\n");
+}
+
+#[test]
+fn a_file_that_is_not_found_again_is_handed_on_only_where_it_cannot_be_written() {
+    let sandbox = Sandbox::new(json!({}));
+    let file = sandbox.write("outside/file", "text\n");
+    let stream = File::open(&file).unwrap();
+    fs::hard_link(&file, sandbox.path("outside/other")).unwrap();
+    fs::remove_file(&file).unwrap();
+    let (status, stdout, stderr) = run(sandbox.script("cat").stdin(stream));
+    assert_eq!((status, stdout.as_str()), (Some(125), ""), "{stderr}");
+
+    if nix::unistd::geteuid().is_root() {
+        // Another user's, in a folder that is closed to us: inside, root is one user among others.
+        let file = sandbox.write("closed/file", "text\n");
+        let stream = File::open(&file).unwrap();
+        chown(&file, Some(1), Some(1)).unwrap();
+        chown(sandbox.path("closed"), Some(1), Some(1)).unwrap();
+        fs::set_permissions(sandbox.path("closed"), fs::Permissions::from_mode(0o700)).unwrap();
+        let (_, stdout, _) = run(sandbox.script("cat; echo x >> /dev/stdin").stdin(stream));
+        assert_eq!((stdout.as_str(), sandbox.read("closed/file").as_str()), ("text\n", "text\n"));
+    }
 }

@@ -5,12 +5,12 @@
 //! write the very file it was only to read.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl, open};
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat};
-use nix::unistd::{Whence, dup2_stderr, dup2_stdin, dup2_stdout, lseek};
+use nix::unistd::{AccessFlags, Whence, access, dup2_stderr, dup2_stdin, dup2_stdout, lseek};
 
 use super::failure::{During, Failure, Step};
 use super::mounts::Tree;
@@ -59,11 +59,11 @@ fn reopened(tree: &Tree, stream: BorrowedFd<'_>) -> Result<Option<OwnedFd>, Fail
         return Ok(None);
     }
     let path = std::fs::read_link(by_number(stream)).during(Step::Streams, "readlink")?;
-    let named = tree.open_host(&path).during_at(Step::Streams, "find again", &path)?;
-    let found = fstat(&named).during_at(Step::Streams, "fstat", &path)?;
-    if (found.st_dev, found.st_ino) != (given.st_dev, given.st_ino) {
-        return Err(Errno::ESTALE).during_at(Step::Streams, "find again", &path);
-    }
+    let named = match named_so(tree, &path, &given) {
+        // Out of this user's reach, opened by whoever started us.
+        Err(_) if access(&by_number(stream), AccessFlags::W_OK).is_err() => return Ok(None),
+        result => result.during_at(Step::Streams, "find again", &path)?,
+    };
     let mount = sys::clone_tree(named, false).during_at(Step::Streams, "open_tree", &path)?;
     sys::set_mount_attributes(&mount, libc::MOUNT_ATTR_RDONLY, false).during_at(
         Step::Streams,
@@ -79,6 +79,13 @@ fn reopened(tree: &Tree, stream: BorrowedFd<'_>) -> Result<Option<OwnedFd>, Fail
             Ok(Some(file))
         }
     }
+}
+
+/// The file of this name, if it is the one that was given.
+fn named_so(tree: &Tree, path: &Path, given: &FileStat) -> nix::Result<OwnedFd> {
+    let named = tree.open_host(path)?;
+    let found = fstat(&named)?;
+    if (found.st_dev, found.st_ino) == (given.st_dev, given.st_ino) { Ok(named) } else { Err(Errno::ESTALE) }
 }
 
 fn is_file_to_read(stream: BorrowedFd<'_>) -> bool {

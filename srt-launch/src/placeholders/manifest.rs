@@ -182,8 +182,10 @@ fn is_made(entry: &Entry) -> bool {
 }
 
 fn make_folder(folder: &Path) -> io::Result<()> {
-    let open = |()| fs::set_permissions(folder, Permissions::from_mode(0o755));
-    match DirBuilder::new().mode(0o755).create(folder).and_then(open) {
+    let opened = |()| fs::set_permissions(folder, Permissions::from_mode(0o755));
+    match DirBuilder::new().mode(0o755).create(folder).and_then(opened) {
+        // Another run, the last one, has removed it already: who makes a file in it will see.
+        Err(error) if error.kind() == NotFound && shared().is_dir() => Ok(()),
         Err(error) if error.kind() == AlreadyExists => {
             let found = fs::symlink_metadata(folder)?;
             if is_trusted(&found, geteuid()) {

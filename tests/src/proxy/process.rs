@@ -11,6 +11,7 @@ use std::thread;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use serde_json::Value;
 use srt_shared::event::Event;
 
 use super::conn::PATIENCE;
@@ -26,6 +27,7 @@ pub struct Starter {
     fds: Vec<OwnedFd>,
     listener: Option<TcpListener>,
     events: Option<OwnedFd>,
+    deaf: bool,
 }
 
 /// A running proxy. When the test panics, what it wrote to stderr is shown.
@@ -52,7 +54,7 @@ impl Starter {
     pub fn bare() -> Self {
         let mut command = Command::new(binary("srt-proxy"));
         command.env_clear();
-        Self { command, fds: Vec::new(), listener: None, events: None }
+        Self { command, fds: Vec::new(), listener: None, events: None, deaf: false }
     }
 
     /// A proxy that listens on an inherited socket, asks `decider`, and mints with the CA of `pki`.
@@ -69,7 +71,7 @@ impl Starter {
             command.arg("--log").arg(log);
         }
         command.arg("--").arg(binary("srt-proxy"));
-        Self { command, fds: Vec::new(), listener: None, events: None }
+        Self { command, fds: Vec::new(), listener: None, events: None, deaf: false }
     }
 
     /// Sets a variable in its environment.
@@ -112,6 +114,20 @@ impl Starter {
         self.fd("--events-fd", write.into())
     }
 
+    /// Gives it settings.
+    pub fn settings(self, settings: &Value) -> Self {
+        let (read, mut write) = std::io::pipe().unwrap();
+        // Less than what a pipe holds.
+        write.write_all(settings.to_string().as_bytes()).unwrap();
+        self.fd("--settings-fd", read.into())
+    }
+
+    /// Closes the other end of its stderr.
+    pub fn unheard(mut self) -> Self {
+        self.deaf = true;
+        self
+    }
+
     /// An option that names a descriptor.
     pub fn fd(mut self, flag: &str, fd: OwnedFd) -> Self {
         let number = fd.as_raw_fd().to_string();
@@ -142,11 +158,12 @@ impl Starter {
         let mut child = start(&mut self.command);
         // Ours must close, or the ends of pipes and sockets would never be seen.
         drop(self.command);
-        let stderr = Mutex::new(read_lines(child.stderr.take().unwrap()));
+        let stderr = child.stderr.take().unwrap();
+        let stderr = if self.deaf { read_lines(std::io::empty()) } else { read_lines(stderr) };
         TestProxy {
             child,
             address,
-            stderr,
+            stderr: Mutex::new(stderr),
             events: self.events.map(|fd| Mutex::new(read_lines(fs::File::from(fd)))),
         }
     }
