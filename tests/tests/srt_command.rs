@@ -231,3 +231,22 @@ fn ssh_inside_is_led_to_the_proxy_and_told_why_not() {
     assert!(run.stderr.contains("sandbox proxy: a.localhost:22: 403 use https"), "{}", run.stderr);
     assert!(run.stderr.contains("deny network-outbound a.localhost:22 (use https)"), "{}", run.stderr);
 }
+
+#[test]
+fn a_file_put_in_a_placeholders_place_is_the_users_own() {
+    let folder = folder();
+    let (up, own) = (folder.work().join("up"), folder.work().join(".bashrc"));
+    let long = folder.srt_launch().args(["--no-network", "sh", "-c", "echo >up; cat"]).start();
+    while !up.exists() {
+        std::thread::yield_now();
+    }
+    assert_eq!(fs::read(&own).unwrap(), b"");
+    fs::remove_file(&own).unwrap();
+    fs::write(&own, "mine\n").unwrap();
+    let run =
+        folder.srt_launch().args(["--no-network", "sh", "-c", "cat .bashrc; echo >>.bashrc"]).run().failed();
+    assert_eq!(run.text(), "mine\n");
+    assert!(run.stderr.contains("Read-only"), "{}", run.stderr);
+    long.wait().succeeded();
+    assert_eq!(fs::read(&own).unwrap(), b"mine\n");
+}

@@ -31,6 +31,8 @@ pub fn sweep() {
 }
 
 /// The placeholders of runs that live now. To a plan these paths are absent.
+///
+/// One that was removed and is somebody's own file now is none any more: nobody could join it.
 pub fn in_use() -> Vec<Placeholder> {
     let entries = manifest::entries(None).into_iter().filter(|entry| !entry.is_replaced());
     let mut all: Vec<_> = entries.map(|entry| entry.placeholder).collect();
