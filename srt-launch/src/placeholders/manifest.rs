@@ -180,7 +180,8 @@ pub fn entries(but: Option<&Manifest>) -> Vec<Entry> {
             .filter_map(move |path| open_regular(&path, owner).and_then(|file| parse(&file, owner)).ok())
             .collect::<Vec<_>>()
     });
-    all.flatten().filter(|entry| entry.owner == me || is_made(entry)).collect()
+    // One that somebody outside has put a file of his own in place of is none any more.
+    all.flatten().filter(|entry| entry.owner == me && entry.made.is_none() || is_made(entry)).collect()
 }
 
 /// Whether an entry's placeholder is there, and of the user who lists it.

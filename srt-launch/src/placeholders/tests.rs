@@ -170,3 +170,16 @@ fn a_commondir_says_what_its_absence_says() {
     run.end();
     assert_eq!(fs::read(&path).unwrap(), b"..");
 }
+
+#[test]
+fn what_somebody_put_in_its_place_is_no_placeholder() {
+    let (_dir, dir) = folder();
+    let wanted = file(dir.join("x"));
+    let run = Run::start(std::slice::from_ref(&wanted));
+    assert!(in_use().contains(&wanted));
+    fs::remove_file(&wanted.path).unwrap();
+    fs::write(&wanted.path, "own").unwrap();
+    assert!(!in_use().contains(&wanted));
+    run.end();
+    assert_eq!(fs::read(&wanted.path).unwrap(), b"own");
+}
