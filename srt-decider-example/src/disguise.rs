@@ -28,6 +28,9 @@ const TARGET_HEADERS: [&str; 7] = [
 const METHOD_PARAMETERS: [&str; 6] =
     ["_method", "$method", "x-http-method-override", "x-http-method", "x-method-override", "$httpmethod"];
 
+/// What may stand in a `Connection` header without taking a header away that a rule could look at.
+const CONNECTION_OPTIONS: [&str; 5] = ["close", "keep-alive", "proxy-connection", "te", "upgrade"];
+
 /// How a request is disguised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Disguise {
@@ -40,6 +43,9 @@ pub enum Disguise {
     /// A method in the query.
     #[error("a query parameter asks for another method")]
     MethodParameter,
+    /// The proxy takes those away as hop-by-hop, and the server does not see what the rule saw.
+    #[error("the connection header names other headers, which would not reach the server")]
+    Connection,
     /// After a `101` the connection carries what nobody looks at.
     #[error("the request asks to switch to a protocol that the rule does not name (upgrade)")]
     Upgrade,
@@ -65,12 +71,25 @@ pub fn check_disguise(req: &Req, upgrade: &[Box<str>]) -> Result<(), Disguise> {
     if req.query.as_deref().is_some_and(has_method_parameter) {
         return Err(Disguise::MethodParameter);
     }
-    let upgrades = req.headers.iter().filter(|field| is_same(b"upgrade", field.name.as_str().as_bytes()));
-    let mut protocols = upgrades.flat_map(|field| &field.values).flat_map(|value| value.split(','));
-    if protocols.any(|protocol| !upgrade.iter().any(|own| own.eq_ignore_ascii_case(protocol.trim()))) {
+    let is_option = |option: &str| CONNECTION_OPTIONS.iter().any(|own| own.eq_ignore_ascii_case(option));
+    if !elements(req, "connection").all(|option| option.is_empty() || is_option(option)) {
+        return Err(Disguise::Connection);
+    }
+    let is_allowed = |protocol: &str| upgrade.iter().any(|own| own.eq_ignore_ascii_case(protocol));
+    if !elements(req, "upgrade").all(is_allowed) {
         return Err(Disguise::Upgrade);
     }
     Ok(())
+}
+
+/// The elements of a header that is a list, in all its spellings.
+fn elements<'a>(req: &'a Req, name: &'static str) -> impl Iterator<Item = &'a str> {
+    req.headers
+        .iter()
+        .filter(move |field| is_same(name.as_bytes(), field.name.as_str().as_bytes()))
+        .flat_map(|field| &field.values)
+        .flat_map(|value| value.split(','))
+        .map(str::trim)
 }
 
 fn has_method_parameter(query: &str) -> bool {
@@ -125,12 +144,15 @@ mod tests {
             (&[], Some("a=%zz&_method=DELETE"), Disguise::MethodParameter),
             (&[], Some("a=1;_method=DELETE"), Disguise::MethodParameter),
             (&[], Some("X-HTTP-Method-Override=DELETE"), Disguise::MethodParameter),
+            (&[("connection", "close, content-type")], None, Disguise::Connection),
+            (&[("connection", "X-Spend")], None, Disguise::Connection),
             (&[("upgrade", "h2c")], None, Disguise::Upgrade),
             (&[("upgrade", "websocket, h2c")], None, Disguise::Upgrade),
             (&[("upgrade", "")], None, Disguise::Upgrade),
         ] {
             assert_eq!(check(headers, query), Err(expected), "{headers:?} {query:?}");
         }
+        assert_eq!(check(&[("connection", "Keep-Alive, , Upgrade")], None), Ok(()));
         assert_eq!(check(&[("x-role", "a"), ("upgrade", "WebSocket")], Some("method=a&x=_method")), Ok(()));
     }
 }

@@ -63,6 +63,8 @@ pub enum Report {
     Warning(String),
     /// The command was stopped by this signal.
     Stopped(i32),
+    /// The command has read on in a file: which standard stream, and to where.
+    Position(usize, i64),
 }
 
 /// The launcher's ends.

@@ -14,11 +14,12 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
 use nix::unistd::{AccessFlags, access, getpid, pipe2};
 use srt_shared::attach::{Attach, ListenerKind};
+use srt_shared::event::Event;
 use srt_shared::settings::{Loaded, Network as NetworkSettings};
 
 use crate::args::SrtArgs;
 use crate::front;
-use crate::launch::{Outcome, Uplink};
+use crate::launch::Uplink;
 use crate::plan::Network;
 use crate::prepare::{self, Voice};
 use crate::proxy::{Relay, RelayTarget, report};
@@ -55,9 +56,17 @@ fn try_run(args: &SrtArgs, voice: &Voice) -> Result<i32, Error> {
     if args.common.explain {
         return front::explain(&inputs, args.common.json, voice);
     }
+    let violations = args.violations.as_deref().map(open_violations).transpose()?;
     let control = args.control_fd.map(control_descriptor).transpose()?;
     let (uplink, _proxy) = match host_proxies(&loaded.settings.network) {
-        Some(relay) => (Uplink::Relay(relay), None),
+        Some(relay) => {
+            if control.is_some() {
+                voice.warn(
+                    "--control-fd has no effect: network.httpProxyPort or socksProxyPort names another proxy",
+                )?;
+            }
+            (Uplink::Relay(relay), None)
+        }
         None => {
             let proxy = Proxy::start(&loaded, control.as_ref(), voice)?;
             (proxy.uplink()?, Some(proxy))
@@ -65,7 +74,18 @@ fn try_run(args: &SrtArgs, voice: &Voice) -> Result<i32, Error> {
     };
     warn_of_writable_programs(&inputs.settings.filesystem, voice)?;
     let outcome = front::run(&inputs, &command, uplink, voice)?;
-    tell_violations(args, &loaded, &command, &outcome)?;
+    let ignored = front::ignored(&loaded.settings, &command);
+    if !args.quiet
+        && let Some(text) = report(&outcome.events, &ignored, outcome.proxy_gone)
+    {
+        eprintln!("{text}");
+    }
+    if let Some(file) = &violations
+        && let Err(e) = write_events(file, &outcome.events)
+    {
+        // The command has run, and how it ended is what matters.
+        voice.error(&format!("--violations: {e}"));
+    }
     Ok(outcome.status)
 }
 
@@ -183,24 +203,19 @@ fn warn_of_writable_programs(
     Ok(())
 }
 
-fn tell_violations(
-    args: &SrtArgs,
-    loaded: &Loaded,
-    command: &[OsString],
-    outcome: &Outcome,
-) -> Result<(), Error> {
-    if let Some(path) = &args.violations {
-        let mut file = OpenOptions::new().append(true).create(true).open(path)?;
-        for event in &outcome.events {
-            serde_json::to_writer(&mut file, event)?;
-            file.write_all(b"\n")?;
-        }
+/// Opened before the command runs: if it cannot be, nothing has run yet, and a command that may write beside it cannot
+/// put a link to some other file in its place.
+fn open_violations(path: &Path) -> Result<File, Error> {
+    let opened = OpenOptions::new().append(true).create(true).open(path);
+    opened.map_err(|e| format!("--violations {}: {e}", path.display()).into())
+}
+
+/// One write, so that the lines of runs that share the file do not mix.
+fn write_events(mut file: &File, events: &[Event]) -> io::Result<()> {
+    let mut lines = Vec::new();
+    for event in events {
+        serde_json::to_writer(&mut lines, event)?;
+        lines.push(b'\n');
     }
-    let ignored = front::ignored(&loaded.settings, command);
-    if !args.quiet
-        && let Some(text) = report(&outcome.events, &ignored, outcome.proxy_gone)
-    {
-        eprintln!("{text}");
-    }
-    Ok(())
+    file.write_all(&lines)
 }

@@ -15,7 +15,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, getpid};
 
-use crate::apply::{Command, During, Failure, Session, Step, close_all_but};
+use crate::apply::{Command, During, Failure, Session, Step, close_all_but, positions};
 use crate::channel::{Inside, Order, Report};
 use crate::exit;
 use crate::plan::Plan;
@@ -37,6 +37,7 @@ pub fn run(
         // Only in a test without a pid namespace.
         prctl::set_child_subreaper(true).during(Step::Init, "prctl(PR_SET_CHILD_SUBREAPER)")?;
     }
+    let before = positions();
     // Nothing is started before the launcher says that whoever must know of this sandbox does.
     if channel.receive() != Some(Order::Go) {
         return Ok(exit::OWN_FAILURE);
@@ -50,7 +51,13 @@ pub fn run(
     .pid;
 
     let init = Init { command, own_group: plan.isolation.process_group, session, channel };
-    Ok(init.watch(&children))
+    let status = init.watch(&children);
+    for (stream, (before, after)) in before.into_iter().zip(positions()).enumerate() {
+        if let Some(after) = after.filter(|_| before != after) {
+            channel.send(&Report::Position(stream, after));
+        }
+    }
+    Ok(status)
 }
 
 const FIRST: Pid = Pid::from_raw(1);

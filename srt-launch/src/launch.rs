@@ -81,6 +81,7 @@ pub fn run(
     trust: Trusting<'_>,
     warn: &mut dyn FnMut(&str),
 ) -> Result<Outcome, Failure> {
+    apply::refuse_directories()?;
     let signals = Signals::take()?;
     let terminal = Session::of_caller();
     let mut keeper = Keeper::start(&mut plan)?;

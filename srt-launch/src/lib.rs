@@ -8,6 +8,7 @@ pub mod apply;
 pub mod args;
 pub mod bpf;
 pub mod channel;
+pub mod check;
 pub mod compose;
 pub mod connect;
 pub mod exit;

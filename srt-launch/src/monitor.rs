@@ -10,7 +10,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::waitpid;
 use nix::unistd::getpgrp;
 
-use crate::apply::{During, Failure, Session, Step};
+use crate::apply::{During, Failure, Session, Step, set_position};
 use crate::channel::{Order, Outside, Report};
 use crate::exit;
 use crate::limits::GRACE;
@@ -76,6 +76,7 @@ pub fn watch(
                         match report {
                             Report::Failed(why) => failure = Some(why),
                             Report::Warning(text) => warn(&text),
+                            Report::Position(stream, position) => set_position(stream, position),
                             Report::Stopped(signal) => stop_with_the_command(signal, session, channel),
                         }
                     }

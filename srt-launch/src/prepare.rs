@@ -7,7 +7,7 @@ use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
 
 use nix::unistd::{Uid, User, geteuid};
-use srt_shared::settings::{LoadError, Loaded, Source, load};
+use srt_shared::settings::{DEFAULT_NAME, LoadError, Loaded, Source, load};
 
 use crate::args::Common;
 use crate::limits::PLAN_ATTEMPTS;
@@ -99,6 +99,8 @@ pub fn settings(common: &Common, voice: &Voice) -> Result<Loaded, PrepareError> 
     let home = home()?;
     let source = match &common.settings {
         Some(file) => Source::File(file),
+        // Another run's placeholder says that it is not there.
+        None if is_placeholder(&home.join(DEFAULT_NAME)) => Source::Defaults,
         None => Source::Home(&home),
     };
     let loaded = load(source)?;
@@ -156,6 +158,11 @@ pub fn tell(plan: &Plan, voice: &Voice) -> Result<(), PrepareError> {
         voice.debug(note);
     }
     Ok(())
+}
+
+fn is_placeholder(path: &Path) -> bool {
+    let empty = path.symlink_metadata().is_ok_and(|found| found.is_file() && found.len() == 0);
+    empty && path.canonicalize().is_ok_and(|path| placeholders::in_use().iter().any(|one| one.path == path))
 }
 
 fn home() -> Result<PathBuf, PrepareError> {

@@ -1,7 +1,5 @@
 //! Harness of the end-to-end tests: the binaries under test as processes, and everything around them.
 #![deny(unsafe_code)]
-// A panic here is a test that failed.
-#![allow(clippy::unwrap_used)]
 
 pub mod binary;
 pub mod program;

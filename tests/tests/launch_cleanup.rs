@@ -1,5 +1,6 @@
 //! Mount points on the host for absent names: they hold while commands run, disturb neither git nor other runs, and are
 //! gone afterwards, however a run ended.
+#![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
 use std::fs;

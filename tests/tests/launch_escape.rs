@@ -2,6 +2,7 @@
 //! test has taken just the one wall that is said to hold it: so none is refused for another reason than the one named.
 //!
 //! Where two walls hold one attempt, it is made for each of them with the other taken out `besides`.
+#![allow(clippy::unwrap_used)]
 
 use std::fs::{self, File};
 use std::net::{TcpListener, UdpSocket};

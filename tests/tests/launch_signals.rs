@@ -1,4 +1,5 @@
 //! Signals to the launcher, its death, and what becomes of processes then.
+#![allow(clippy::unwrap_used)]
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};

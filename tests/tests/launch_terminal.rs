@@ -1,4 +1,5 @@
 //! A sandbox on a terminal: the keys that send signals, job control, and typing into it from inside.
+#![allow(clippy::unwrap_used)]
 
 use std::fs::File;
 use std::io::{Read, Write};

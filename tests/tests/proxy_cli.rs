@@ -1,6 +1,4 @@
 //! The command line of `srt-proxy`: its help, what stops it, and with which status.
-// A panic here is a test that failed.
-#![allow(clippy::unwrap_used)]
 
 use std::fs::File;
 use std::io::{ErrorKind, PipeWriter, Read, Write, pipe};

@@ -1,6 +1,4 @@
 //! Real clients through terminated tunnels, with a decider that is asked about each request.
-// A panic here is a test that failed.
-#![allow(clippy::unwrap_used)]
 
 use std::fs::{self, File};
 use std::io;

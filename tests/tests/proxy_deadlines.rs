@@ -1,6 +1,4 @@
 //! Peers that stall, until the proxy's deadline for them: of each the nearest one, all at the same time.
-// A panic here is a test that failed.
-#![allow(clippy::unwrap_used)]
 
 use std::io::{ErrorKind, Read};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};

@@ -1,6 +1,4 @@
 //! The decider of `docs/examples`, as people would run it: a process of its own, on two pipes.
-// A panic here is a test that failed.
-#![allow(clippy::unwrap_used)]
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};

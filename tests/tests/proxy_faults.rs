@@ -1,6 +1,4 @@
 //! Peers that fail in every way at every stage: the others go on, and nothing is left behind.
-// A panic here is a test that failed.
-#![allow(clippy::unwrap_used)]
 
 mod faults;
 

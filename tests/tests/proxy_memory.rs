@@ -1,6 +1,4 @@
 //! A body of 1 GiB past a peer that does not read for a while: it arrives whole, and none of it is kept in between.
-// A panic here is a test that failed.
-#![allow(clippy::unwrap_used)]
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Mutex;

@@ -1,6 +1,4 @@
 //! Each refusal, as a client sees it and as an event tells it; and what neither may tell.
-// A panic here is a test that failed.
-#![allow(clippy::unwrap_used)]
 
 use std::io;
 use std::net::TcpListener;

@@ -1,5 +1,7 @@
 //! The proxy's end of the attach protocol: what is malformed is refused and leaves nothing behind, and a session lives
 //! as long as its socket.
+// A panic here is a test that failed.
+#![allow(clippy::unwrap_used)]
 
 use std::fs::File;
 use std::io::{PipeReader, Read};

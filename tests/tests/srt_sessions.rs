@@ -1,4 +1,6 @@
 //! Two sandboxes on one proxy: what one may reach is closed to the other, whatever it tries.
+// A panic here is a test that failed.
+#![allow(clippy::unwrap_used)]
 
 use serde_json::json;
 use srt_tests::proxy::TestUpstream;

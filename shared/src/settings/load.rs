@@ -18,6 +18,8 @@ pub enum Source<'a> {
     Home(&'a Path),
     /// The file that was asked for, which has to be there.
     File(&'a Path),
+    /// The built-in defaults.
+    Defaults,
 }
 
 /// Settings, and where they came from.
@@ -31,6 +33,17 @@ pub struct Loaded {
     pub document: Vec<u8>,
     /// Keys and entries that are valid and do nothing.
     pub warnings: Vec<Problem>,
+}
+
+impl Loaded {
+    fn defaults() -> Self {
+        Self {
+            settings: Settings::default(),
+            file: None,
+            document: DEFAULT_DOCUMENT.into(),
+            warnings: Vec::new(),
+        }
+    }
 }
 
 /// Why there are no settings. Nothing may be run then: the built-in defaults are other rules, not stricter ones.
@@ -62,16 +75,12 @@ pub fn load(source: Source<'_>) -> Result<Loaded, LoadError> {
     let (file, optional) = match source {
         Source::Home(home) => (home.join(DEFAULT_NAME), true),
         Source::File(file) => (file.to_path_buf(), false),
+        Source::Defaults => return Ok(Loaded::defaults()),
     };
     let document = match read(&file) {
         Ok(document) => document,
         Err(error) if optional && error.kind() == io::ErrorKind::NotFound && is_absent(&file) => {
-            return Ok(Loaded {
-                settings: Settings::default(),
-                file: None,
-                document: DEFAULT_DOCUMENT.into(),
-                warnings: Vec::new(),
-            });
+            return Ok(Loaded::defaults());
         }
         Err(error) => return Err(LoadError::Read { file, error }),
     };

@@ -171,6 +171,15 @@ fn refuses_patterns_that_cannot_mean_what_they_say() {
 }
 
 proptest! {
+    #[test]
+    fn decoding_in_one_pass_is_decoding_again_and_again(path in "[%0-9a-f/]{0,30}") {
+        let mut again = path.clone().into_bytes();
+        while let next = units::decode_once(&again) && next != again {
+            again = next;
+        }
+        prop_assert_eq!(decode_fully(path.as_bytes()), again);
+    }
+
     /// Whatever an allow rule can match, a deny rule of the same pattern matches.
     #[test]
     fn wide_is_never_less_than_narrow(pattern in "(/(\\*\\*|[a.*]{1,3}|a%2fb)){1,4}/?", path in "(/([a.;%25]{0,3}|a%2fb)){1,5}/?") {

@@ -59,15 +59,20 @@ pub(super) fn is_unreserved(byte: u8) -> bool {
 }
 
 /// Decodes escapes until none is left, as a chain of servers might.
+///
+/// In one pass, because a client can write `%25252525…`, which takes a second one for every two bytes.
 pub(super) fn decode_fully(bytes: &[u8]) -> Vec<u8> {
-    let mut decoded = bytes.to_vec();
-    loop {
-        let next = decode_once(&decoded);
-        if next.len() == decoded.len() {
-            return decoded;
+    let mut decoded = Vec::with_capacity(bytes.len());
+    for &byte in bytes {
+        decoded.push(byte);
+        while let Some(at) = decoded.len().checked_sub(3)
+            && let Some(byte) = escape_at(&decoded, at)
+        {
+            decoded.truncate(at);
+            decoded.push(byte);
         }
-        decoded = next;
     }
+    decoded
 }
 
 /// Decodes every well-formed escape once.

@@ -111,6 +111,12 @@ pub const ROWS: &[Row] = &[
     ("POST https://api.openai.com/v1/responses", LARGE, r#"{"model":"o3-pro","max_output_tokens":10}"#, MORE),
     ("POST https://api.openai.com/v1/responses", &["Content-Type: text/plain", "X-Spend: small"], CALL, MORE),
     ("POST https://api.openai.com/v1/responses?model=gpt-5-pro", SMALL, CALL, MORE),
+    (
+        "POST https://api.openai.com/v1/responses",
+        &["Content-Type: application/json", "X-Spend: small", "Connection: content-type"],
+        CALL,
+        MORE,
+    ),
     // Other paths.
     ("POST https://api.openai.com/v1/responses/", SMALL, CALL, MORE),
     ("POST https://api.openai.com/v1/./responses", SMALL, CALL, MORE),

@@ -26,6 +26,7 @@ pub struct Failure {
 #[expect(missing_docs, reason = "the texts below say what each is")]
 pub enum Step {
     Launch,
+    Streams,
     Placeholders,
     Namespaces,
     UserMap,
@@ -95,6 +96,7 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Launch => "prepare the launch",
+            Self::Streams => "hand on the standard streams",
             Self::Placeholders => "make the mount point of an absent path",
             Self::Namespaces => "create the namespaces of the sandbox",
             Self::UserMap => "map the user into the sandbox",

@@ -10,6 +10,7 @@ mod namespaces;
 mod network;
 mod proc;
 mod session;
+mod streams;
 
 use std::path::Path;
 
@@ -23,6 +24,7 @@ use mounts::Tree;
 pub use mounts::{make_file, open_below};
 pub use namespaces::{Caller, flags};
 pub use session::Session;
+pub use streams::{positions, refuse_directories, set_position};
 
 use crate::bpf::{self, Machine};
 use crate::plan::Plan;
@@ -53,6 +55,7 @@ pub fn build(
         tree.mount(mount, &dev.empty_file)?;
     }
     dev.bind_provided(&tree, &plan.provided)?;
+    streams::reopen_read_only(&tree)?;
     tree.enter(&plan.cwd, plan.cwd.ancestors().skip(1).chain([Path::new("/")]))?;
 
     if isolation.session_keyring {

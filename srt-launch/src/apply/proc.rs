@@ -19,7 +19,7 @@ use crate::sys;
 const READ_ONLY: [&str; 4] = ["sys", "irq", "bus", "fs"];
 
 /// Empty: memory, keys, addresses and switches of the machine. What a kernel lacks is passed over.
-const MASKED: [&str; 14] = [
+const MASKED: [&str; 17] = [
     "sysrq-trigger",
     "kcore",
     "keys",
@@ -30,6 +30,10 @@ const MASKED: [&str; 14] = [
     "latency_stats",
     "kpagecount",
     "kpageflags",
+    // Readable for uid 0 alone, whatever its capabilities.
+    "kpagecgroup",
+    "vmallocinfo",
+    "slabinfo",
     "mtrr",
     "acpi",
     "scsi",

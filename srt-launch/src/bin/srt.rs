@@ -2,18 +2,22 @@
 #![deny(unsafe_code)]
 
 use std::env;
+use std::ffi::OsStr;
 use std::process::ExitCode;
 
 use clap::Parser;
 use srt_launch::args::{SrtArgs, print_completions};
-use srt_launch::{compose, connect, exit, front};
+use srt_launch::{check, compose, connect, exit, front};
 
 fn main() -> ExitCode {
     if let Some((host, port)) = front::asked_to_connect(env::args_os()) {
         return connect::run(&host, &port);
     }
-    if env::args_os().nth(1).is_some_and(|first| first == "proxy") {
-        return exit::code(compose::run_proxy(env::args_os().skip(2)));
+    let rest = env::args_os().skip(2);
+    match env::args_os().nth(1).as_deref().and_then(OsStr::to_str) {
+        Some("proxy") => return exit::code(compose::run_proxy(rest)),
+        Some("check") => return exit::code(check::run(rest)),
+        _ => {}
     }
     let args = match SrtArgs::try_parse() {
         Ok(args) => args,

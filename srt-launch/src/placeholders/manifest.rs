@@ -1,6 +1,6 @@
 //! Manifests: which paths are placeholders, of which run.
 //!
-//! A run's manifest is a file in its user's folder `srt-UID` in memory shared by the machine, where no sandbox
+//! A run's manifest is a file in its user's folder `srt-UID.0` in memory shared by the machine, where no sandbox
 //! reaches: a sandbox has a `/dev/shm` of its own. Only that user can write there, everybody can read it, so
 //! that runs of different users in one directory know each other's placeholders. The run holds an exclusive
 //! lock on its manifest; one that is not locked is of a dead run.
@@ -9,11 +9,11 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::ErrorKind::{AlreadyExists, NotFound};
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -24,11 +24,20 @@ use crate::plan::Placeholder;
 /// Places all users may write, in order of preference; all runs of a machine take the same.
 const SHARED: [&str; 3] = ["/dev/shm", "/run/shm", "/var/tmp"];
 
-/// The folder of this user's manifests. It need not exist.
+/// The folder of this user's manifests. It need not exist. The shared folder is everybody's, so what has its name may
+/// be another user's: then it is the next name.
 pub fn state_folder() -> PathBuf {
-    shared().join(format!("{PREFIX}{}", geteuid()))
+    let me = geteuid();
+    let name = |number| shared().join(format!("{PREFIX}{me}.{number}"));
+    let ours = |path: &PathBuf| match fs::symlink_metadata(path) {
+        Ok(found) => is_trusted(&found, me),
+        Err(error) => error.kind() == NotFound,
+    };
+    (0..NAMES).map(name).find(ours).unwrap_or_else(|| name(0))
 }
 
+/// How many names are tried.
+const NAMES: u32 = 16;
 const PREFIX: &str = "srt-";
 
 fn shared() -> &'static Path {
@@ -86,6 +95,8 @@ impl Manifest {
                 result => result?,
             };
             file.lock()?;
+            // Whatever the umask: runs of other users in the same folders read it.
+            file.set_permissions(Permissions::from_mode(0o644))?;
             // Until it was locked it looked like a dead run's, to be cleared away.
             if file.metadata()?.nlink() > 0 {
                 return Ok(Self { path, file });
@@ -171,7 +182,10 @@ fn is_made(entry: &Entry) -> bool {
 }
 
 fn make_folder(folder: &Path) -> io::Result<()> {
-    match DirBuilder::new().mode(0o755).create(folder) {
+    let opened = |()| fs::set_permissions(folder, Permissions::from_mode(0o755));
+    match DirBuilder::new().mode(0o755).create(folder).and_then(opened) {
+        // Another run, the last one, has removed it already: who makes a file in it will see.
+        Err(error) if error.kind() == NotFound && shared().is_dir() => Ok(()),
         Err(error) if error.kind() == AlreadyExists => {
             let found = fs::symlink_metadata(folder)?;
             if is_trusted(&found, geteuid()) {
@@ -189,16 +203,15 @@ fn is_trusted(folder: &fs::Metadata, owner: Uid) -> bool {
     folder.is_dir() && folder.uid() == owner.as_raw() && folder.mode() & 0o022 == 0
 }
 
-/// The users' folders.
+/// The users' folders. Whose one is, its owner says.
 fn folders() -> Vec<(PathBuf, Uid)> {
     let entries = fs::read_dir(shared()).into_iter().flatten().flatten();
-    let named = entries.filter_map(|entry| {
-        let name = entry.file_name();
-        let uid = name.to_str()?.strip_prefix(PREFIX)?.parse().ok()?;
-        Some((entry.path(), Uid::from_raw(uid)))
-    });
+    let named = entries.filter(|entry| entry.file_name().as_bytes().starts_with(PREFIX.as_bytes()));
     named
-        .filter(|(path, owner)| fs::symlink_metadata(path).is_ok_and(|found| is_trusted(&found, *owner)))
+        .filter_map(|entry| {
+            let owner = Uid::from_raw(entry.metadata().ok()?.uid());
+            is_trusted(&entry.metadata().ok()?, owner).then_some((entry.path(), owner))
+        })
         .collect()
 }
 

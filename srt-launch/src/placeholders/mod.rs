@@ -1,11 +1,12 @@
 //! Mount points on the host for write-denied paths that do not exist.
 //!
 //! An absent path can only be denied by a mount over it, and a mount needs something to lie on. So an empty file or
-//! folder is made there for as long as commands run. When one run unlinks such a placeholder, its mount goes in *every*
-//! mount namespace, and the command of another run could then make the real path. Therefore:
+//! folder is made there for as long as commands run; for git's `commondir`, a file that says nothing new. When one run
+//! unlinks such a placeholder, its mount goes in *every* mount namespace, and the command of another run could then
+//! make the real path. Therefore:
 //!
 //! - each run holds a shared lock on each placeholder it uses, and one is removed only under the exclusive lock, after
-//!   a look that it is still the same inode and still empty;
+//!   a look that it is still the same inode and as it was made;
 //! - each run lists its placeholders in a [`manifest`] before it makes them and takes that away after them, so whoever
 //!   meets a placeholder can know it for one;
 //! - a process of its own ([`Keeper`]) does both. It outlives the launcher, `kill -9` included, until the sandbox is

@@ -1,17 +1,18 @@
 //! Making and removing one placeholder.
 
+use std::ffi::OsStr;
 use std::fs::{File, Metadata, Permissions, TryLockError};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Instant;
 
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, OFlag, open, openat};
+use nix::fcntl::{AT_FDCWD, AtFlags, OFlag, open, openat};
 use nix::sys::stat::{Mode, fchmod, fstatat, mkdirat};
-use nix::unistd::{UnlinkatFlags, geteuid, unlinkat};
+use nix::unistd::{UnlinkatFlags, geteuid, linkat, unlinkat, write};
 
 use super::manifest::{self, Dead, Identity, Manifest};
 use crate::apply::{During, Failure, Step, open_below};
@@ -107,12 +108,46 @@ fn make(placeholder: &Placeholder) -> nix::Result<File> {
             mkdirat(&parent, name, mode)?;
             openat(&parent, name, flags | OFlag::O_DIRECTORY, Mode::empty())?
         } else {
-            openat(&parent, name, flags | OFlag::O_CREAT | OFlag::O_EXCL, mode)?
+            make_file(&parent, name, contents(path), mode)?
         };
         // Whatever the umask.
         fchmod(&file, mode)?;
         Ok(File::from(file))
     })
+}
+
+/// What a placeholder holds: nothing, but where git would take an empty file for damage. There it says what its
+/// absence says, that the git directory shares nothing with another one.
+fn contents(path: &Path) -> &'static [u8] {
+    if path.file_name() == Some(OsStr::new("commondir")) { b".\n" } else { b"" }
+}
+
+/// Makes a file of a name that is not there, and never shows it without its contents.
+fn make_file(parent: &OwnedFd, name: &Path, contents: &[u8], mode: Mode) -> nix::Result<OwnedFd> {
+    let flags = OFlag::O_RDWR | OFlag::O_CLOEXEC;
+    let create = || openat(parent, name, flags | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW, mode);
+    if contents.is_empty() {
+        return create();
+    }
+    let (file, linked) = match openat(parent, ".", flags | OFlag::O_TMPFILE, mode) {
+        // Not every file system can.
+        Err(Errno::EOPNOTSUPP | Errno::EISDIR) => (create()?, true),
+        result => (result?, false),
+    };
+    write(&file, contents)?;
+    if !linked {
+        let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
+        linkat(AT_FDCWD, unnamed.as_str(), parent, name, AtFlags::AT_SYMLINK_FOLLOW)?;
+    }
+    Ok(file)
+}
+
+/// Whether a file is as [`make_file`] made it.
+fn is_untouched(held: &Held) -> bool {
+    let wanted = contents(&held.path);
+    let mut found = [0; 4];
+    metadata(&held.file).is_ok_and(|metadata| metadata.len() == wanted.len() as u64)
+        && held.file.read_at(&mut found, 0).is_ok_and(|length| &found[..length] == wanted)
 }
 
 /// Locks the placeholder of another run. `None`: not now, or it has gone, look again.
@@ -151,8 +186,7 @@ fn try_remove(held: &Held) -> bool {
     if let Err(TryLockError::WouldBlock) = held.file.try_lock() {
         return false;
     }
-    let empty = held.directory || metadata(&held.file).is_ok_and(|found| found.len() == 0);
-    if empty && is_in_place(held) {
+    if (held.directory || is_untouched(held)) && is_in_place(held) {
         let flag = if held.directory { UnlinkatFlags::RemoveDir } else { UnlinkatFlags::NoRemoveDir };
         // A folder that is in use by now stays.
         let _ = split(&held.path)

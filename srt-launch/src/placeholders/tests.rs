@@ -145,3 +145,23 @@ fn a_folder_of_ones_own_that_refuses_is_made_to_allow() {
     assert_eq!(fs::metadata(&dir).unwrap().permissions().mode() & 0o777, 0o555);
     fs::set_permissions(&dir, PermissionsExt::from_mode(0o755)).unwrap();
 }
+
+/// Git takes an empty `commondir` for damage, and what names the git directory itself for nothing.
+#[test]
+fn a_commondir_says_what_its_absence_says() {
+    let (_dir, dir) = folder();
+    let path = dir.join("commondir");
+    let wanted = [file(path.clone())];
+    let run = Run::start(&wanted);
+    assert_eq!(fs::read(&path).unwrap(), b".\n");
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o444);
+    run.end();
+    assert!(!path.exists());
+
+    // Somebody's own by now: it stays.
+    let run = Run::start(&wanted);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+    fs::write(&path, "..").unwrap();
+    run.end();
+    assert_eq!(fs::read(&path).unwrap(), b"..");
+}

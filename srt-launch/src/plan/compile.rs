@@ -30,6 +30,8 @@ pub(super) struct Compiled {
     pub(super) notes: BTreeSet<String>,
 }
 
+pub(super) const SETTINGS: Reason = Reason::Rule("the settings file decides over the next run");
+
 /// What every step needs to look at.
 #[derive(Clone, Copy)]
 pub(super) struct Scene<'a> {
@@ -143,7 +145,6 @@ impl Compiled {
         const STATE: Reason = Reason::Rule("state of running sandboxes is hidden");
         const CA_KEY: Reason = Reason::Rule("the key of the signing authority is hidden");
         const LOGIN: Reason = Reason::Rule("a settings file with a proxy's password is hidden");
-        const SETTINGS: Reason = Reason::Rule("the settings file decides over the next run");
         let Inputs { settings, settings_file, own_state, .. } = scene.inputs;
         let cwd = scene.bases.cwd;
         for path in own_state {
@@ -240,7 +241,11 @@ impl<'a> Scene<'a> {
     }
 
     pub(super) fn protected(&self) -> Protected<'a> {
-        Protected { host: self.host, allow_git_config: self.inputs.settings.filesystem.allow_git_config }
+        Protected {
+            host: self.host,
+            home: self.bases.home,
+            allow_git_config: self.inputs.settings.filesystem.allow_git_config,
+        }
     }
 }
 

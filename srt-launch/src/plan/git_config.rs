@@ -1,10 +1,12 @@
-//! Reads one value out of git's configuration, without running git: which file has the user's own excludes.
+//! Reads git's configuration, without running git: which file has the user's own excludes, and which other files a
+//! repository obeys.
 
 use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},
-    fs,
-    os::unix::ffi::OsStrExt,
+    fs::OpenOptions,
+    io::Read,
+    os::unix::{ffi::OsStrExt, fs::OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
@@ -39,10 +41,45 @@ pub(super) fn excludes_file(
     for i in 0..handed.min(env.len()) {
         let key = var(&format!("GIT_CONFIG_KEY_{i}"));
         if key.is_some_and(|key| key.eq_ignore_ascii_case("core.excludesfile")) {
-            reader.found = var(&format!("GIT_CONFIG_VALUE_{i}")).map(|value| reader.expand(value.as_bytes()));
+            reader.found = var(&format!("GIT_CONFIG_VALUE_{i}")).map(|value| expand(value.as_bytes(), home));
         }
     }
     reader.found.or_else(|| Some(xdg.join("ignore")))
+}
+
+/// What the configuration of a repository makes git obey besides itself.
+#[derive(Debug, Default)]
+pub(super) struct Obeyed {
+    /// Files it includes, conditionally or not, and what these include.
+    pub(super) includes: Vec<PathBuf>,
+    /// Folders of hooks (`core.hooksPath`); a relative one starts at the top of the work tree.
+    pub(super) hooks: Vec<PathBuf>,
+    /// Whether each work tree has a `config.worktree` of its own (`extensions.worktreeConfig`).
+    pub(super) per_worktree: bool,
+}
+
+/// What a configuration file makes git obey. Whether a condition holds is not asked: it may tomorrow.
+pub(super) fn obeyed(config: &Path, home: &Path) -> Obeyed {
+    let mut found = Obeyed::default();
+    let mut pending = vec![(config.to_path_buf(), 0)];
+    while let Some((file, depth)) = pending.pop() {
+        for Setting { section, key, value } in settings(&file) {
+            let include = section == b"include" || section.starts_with(b"includeif");
+            match (section.as_slice(), key.as_slice()) {
+                (b"core", b"hookspath") => found.hooks.push(expand(&value, home)),
+                (b"extensions", b"worktreeconfig") => found.per_worktree = true,
+                (_, b"path") if include && depth < MAX_INCLUDES => {
+                    let included = file.parent().unwrap_or(&file).join(expand(&value, home));
+                    if !found.includes.contains(&included) {
+                        found.includes.push(included.clone());
+                        pending.push((included, depth + 1));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    found
 }
 
 struct Reader<'a> {
@@ -52,35 +89,62 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn file(&mut self, file: &Path, depth: usize) {
-        let usable =
-            fs::metadata(file).is_ok_and(|metadata| metadata.is_file() && metadata.len() <= MAX_CONFIG);
-        let Some(text) = usable.then(|| fs::read(file).ok()).flatten() else { return };
-        let mut section = Vec::new();
-        for line in logical_lines(&text) {
-            let line = line.trim_ascii();
-            if let Some(header) = line.strip_prefix(b"[") {
-                section = header.split(|&b| b == b']').next().unwrap_or_default().to_ascii_lowercase();
-                continue;
-            }
-            let Some(equals) = line.iter().position(|&b| b == b'=') else { continue };
-            let key = line[..equals].trim_ascii().to_ascii_lowercase();
-            let value = value(&line[equals + 1..]);
+        for Setting { section, key, value } in settings(file) {
             match (section.as_slice(), key.as_slice()) {
-                (b"core", b"excludesfile") => self.found = Some(self.expand(&value)),
+                (b"core", b"excludesfile") => self.found = Some(expand(&value, self.home)),
                 (b"include", b"path") if depth < MAX_INCLUDES => {
-                    let included = self.expand(&value);
+                    let included = expand(&value, self.home);
                     self.file(&file.parent().unwrap_or(file).join(included), depth + 1);
                 }
                 _ => {}
             }
         }
     }
+}
 
-    fn expand(&self, value: &[u8]) -> PathBuf {
-        match value.strip_prefix(b"~/") {
-            Some(rest) => self.home.join(OsStr::from_bytes(rest)),
-            None => OsStr::from_bytes(value).into(),
+/// One line of a configuration file that sets something; names in lower case.
+struct Setting {
+    section: Vec<u8>,
+    key: Vec<u8>,
+    value: Vec<u8>,
+}
+
+fn settings(file: &Path) -> Vec<Setting> {
+    let Some(text) = read_small(file, MAX_CONFIG) else { return Vec::new() };
+    let mut section = Vec::new();
+    let mut found = Vec::new();
+    for line in logical_lines(&text) {
+        let mut line = line.trim_ascii();
+        if let Some(header) = line.strip_prefix(b"[") {
+            let end = header.iter().position(|&b| b == b']').unwrap_or(header.len());
+            section = header[..end].to_ascii_lowercase();
+            // A value may follow on the same line.
+            line = header.get(end + 1..).unwrap_or_default().trim_ascii();
         }
+        let Some(equals) = line.iter().position(|&b| b == b'=') else { continue };
+        let key = line[..equals].trim_ascii().to_ascii_lowercase();
+        found.push(Setting { section: section.clone(), key, value: value(&line[equals + 1..]) });
+    }
+    found
+}
+
+/// The whole of a regular file that is at most so long. A fifo that a command puts in its place meanwhile neither
+/// holds us up nor is read.
+pub(super) fn read_small(file: &Path, most: u64) -> Option<Vec<u8>> {
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(file).ok()?;
+    let metadata = file.metadata().ok()?;
+    if !metadata.is_file() || metadata.len() > most {
+        return None;
+    }
+    let mut text = Vec::new();
+    file.take(most).read_to_end(&mut text).ok()?;
+    Some(text)
+}
+
+fn expand(value: &[u8], home: &Path) -> PathBuf {
+    match value.strip_prefix(b"~/") {
+        Some(rest) => home.join(OsStr::from_bytes(rest)),
+        None => OsStr::from_bytes(value).into(),
     }
 }
 
@@ -130,6 +194,8 @@ fn value(text: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn excludes(files: &[(&str, &str)], env: &[(&str, &str)]) -> String {
@@ -180,5 +246,32 @@ mod tests {
                 "{text}"
             );
         }
+    }
+
+    #[test]
+    fn what_a_repository_obeys() {
+        let home = tempfile::tempdir().unwrap();
+        let config = home.path().join("config");
+        let text =
+            "[include] path = more\n[includeIf \"onbranch:x\"]\npath = ~/cond\n[core]\nhooksPath = .hooks\n";
+        fs::write(&config, text).unwrap();
+        fs::write(home.path().join("more"), "[include]\npath=config\n[Extensions]\nworktreeConfig = true\n")
+            .unwrap();
+        let mut found = obeyed(&config, home.path());
+        found.includes.sort();
+        assert_eq!(found.includes, ["cond", "config", "more"].map(|name| home.path().join(name)));
+        assert_eq!(found.hooks[0], Path::new(".hooks"));
+        assert!(found.per_worktree);
+        assert!(!obeyed(&home.path().join("cond"), home.path()).per_worktree);
+    }
+
+    #[test]
+    fn a_fifo_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let fifo = folder.path().join("fifo");
+        nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert_eq!(read_small(&fifo, 10), None);
+        fs::write(folder.path().join("long"), "12345678901").unwrap();
+        assert_eq!(read_small(&folder.path().join("long"), 10), None);
     }
 }

@@ -21,7 +21,7 @@ impl RemoteMounts {
         !self.0.is_empty() && self.0.contains(path)
     }
 
-    fn parse(table: &[u8]) -> Self {
+    pub(super) fn parse(table: &[u8]) -> Self {
         Self(table.split(|&b| b == b'\n').filter_map(remote_mount_point).collect())
     }
 }

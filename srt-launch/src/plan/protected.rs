@@ -3,12 +3,13 @@
 
 use std::{
     ffi::OsStr,
-    fs,
+    fs::{self, Metadata},
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
 
 use super::{
+    git_config::{obeyed, read_small},
     host::{Found, Host, Kind, absolute},
     walk::Listing,
 };
@@ -35,6 +36,8 @@ const MAX_MODULE_DEPTH: usize = 16;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Protected<'a> {
     pub(super) host: &'a Host,
+    /// What `~` means.
+    pub(super) home: &'a Path,
     /// `filesystem.allowGitConfig`
     pub(super) allow_git_config: bool,
 }
@@ -57,7 +60,7 @@ impl Protected<'_> {
         // A repository can be made where there is none, so an absent `.git` stays absent.
         self.add_git(&directory.join(".git"), &mut paths);
         if GIT_DIRECTORY_MARKS.iter().all(|name| self.host.metadata(&directory.join(name)).is_ok()) {
-            self.add_git_directory(directory, 0, &mut paths);
+            self.add_git_directory(directory, None, 0, &mut paths);
         }
         paths
     }
@@ -80,7 +83,7 @@ impl Protected<'_> {
             self.add_git(&listing.directory.join(".git"), &mut paths);
         }
         if GIT_DIRECTORY_MARKS.iter().all(|name| listing.has(name)) {
-            self.add_git_directory(&listing.directory, 0, &mut paths);
+            self.add_git_directory(&listing.directory, None, 0, &mut paths);
         }
         paths
     }
@@ -92,45 +95,57 @@ impl Protected<'_> {
 
     /// A `.git`: the directory itself, or a file of a worktree or submodule that says where it is.
     fn add_git(self, dot_git: &Path, paths: &mut Vec<PathBuf>) {
+        let top = dot_git.parent();
         match self.host.follow(dot_git).found {
             // By the name it has here: where that is a link, the link must stay as well.
-            Found::There(_, Kind::Directory) => self.add_git_directory(dot_git, 0, paths),
+            Found::There(_, Kind::Directory) => self.add_git_directory(dot_git, top, 0, paths),
             Found::There(file, _) => {
                 paths.push(dot_git.into());
                 if let Some(directory) = self.pointer(&file, b"gitdir:") {
-                    self.add_git_directory(&directory, 0, paths);
+                    self.add_git_directory(&directory, top, 0, paths);
                 }
             }
             Found::Missing(..) | Found::BelowFile(_) | Found::Unknown(_) | Found::Circle => {}
         }
     }
 
-    /// Hooks and configuration of a git directory, of the one it shares them with, and of its submodules. Absent
-    /// ones count: what makes them is a way to run a program at the next `git status` outside.
-    fn add_git_directory(self, directory: &Path, depth: usize, paths: &mut Vec<PathBuf>) {
+    /// Hooks and configuration of a git directory, of the one it shares them with, of its worktrees and of its
+    /// submodules. Absent ones count: what makes them is a way to run a program at the next `git status` outside.
+    fn add_git_directory(self, directory: &Path, top: Option<&Path>, depth: usize, paths: &mut Vec<PathBuf>) {
         let common = self.pointer(&directory.join("commondir"), b"").unwrap_or_else(|| directory.into());
+        let config = common.join("config");
+        let obeyed = obeyed(&config, self.home);
         paths.push(common.join("hooks"));
+        // Git starts them at the top of the work tree, or where there is none in the git directory.
+        paths.extend(obeyed.hooks.iter().map(|hooks| absolute(top.unwrap_or(&common), hooks)));
         if !self.allow_git_config {
-            paths.push(common.join("config"));
-            // Read only where `config` says so; it says so only where the file was made.
+            paths.push(config);
+            paths.extend(obeyed.includes.iter().cloned());
+        }
+        let mut own = vec![directory.to_path_buf(), common.clone()];
+        own.extend(directories(&common.join("worktrees")));
+        own.sort();
+        own.dedup();
+        for directory in own {
+            // Whoever writes it says where git finds hooks and configuration (gitrepository-layout(5)).
+            paths.push(directory.join("commondir"));
+            // Read only where `config` says so.
             let worktree = directory.join("config.worktree");
-            if self.host.metadata(&worktree).is_ok() {
+            if !self.allow_git_config && (obeyed.per_worktree || self.host.metadata(&worktree).is_ok()) {
                 paths.push(worktree);
             }
+            self.add_modules(&directory.join("modules"), depth + 1, paths);
         }
-        self.add_modules(&common.join("modules"), depth + 1, paths);
     }
 
     /// Git directories of submodules; the name of a submodule may have slashes.
     fn add_modules(self, directory: &Path, depth: usize, paths: &mut Vec<PathBuf>) {
-        let Ok(entries) = fs::read_dir(directory) else { return };
         if depth > MAX_MODULE_DEPTH {
             return;
         }
-        for entry in entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
-            let module = entry.path();
+        for module in directories(directory) {
             if self.host.metadata(&module.join("HEAD")).is_ok() {
-                self.add_git_directory(&module, depth, paths);
+                self.add_git_directory(&module, None, depth, paths);
             } else {
                 self.add_modules(&module, depth + 1, paths);
             }
@@ -141,8 +156,9 @@ impl Protected<'_> {
     fn pointer(self, file: &Path, prefix: &[u8]) -> Option<PathBuf> {
         /// Longer than any path and its prefix.
         const MAX_POINTER: u64 = 8192;
-        let metadata = self.host.metadata(file).ok().filter(|metadata| metadata.is_file())?;
-        let text = fs::read(file).ok().filter(|_| metadata.len() <= MAX_POINTER)?;
+        // A placeholder is not there.
+        self.host.metadata(file).ok().filter(Metadata::is_file)?;
+        let text = read_small(file, MAX_POINTER)?;
         let path = text.strip_prefix(prefix)?.trim_ascii();
         let target = absolute(file.parent()?, Path::new(OsStr::from_bytes(path)));
         match self.host.follow(&target).found {
@@ -150,4 +166,11 @@ impl Protected<'_> {
             _ => None,
         }
     }
+}
+
+/// The directories in a directory, links to some not among them.
+fn directories(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let directories = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    directories.map(|entry| entry.path()).collect()
 }

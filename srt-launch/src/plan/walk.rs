@@ -105,13 +105,15 @@ impl Search {
 
     /// Walks. Nothing is touched when nothing is looked for.
     pub(super) fn run(self, host: &Host) -> Findings {
-        if self.starts.is_empty() {
-            return Findings::default();
-        }
+        if self.starts.is_empty() { Findings::default() } else { self.run_among(RemoteMounts::read(), host) }
+    }
+
+    /// Walks around these mounts.
+    pub(super) fn run_among(self, remote: RemoteMounts, host: &Host) -> Findings {
         let mut walk = Walk {
             host,
             patterns: &self.patterns,
-            remote: RemoteMounts::read(),
+            remote,
             pending: self.starts,
             through_links: HashSet::new(),
             findings: Findings::default(),

@@ -7,8 +7,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use srt_shared::settings::DEFAULT_NAME;
+
 use super::{
-    compile::{Compiled, Scene, is_own_tree, setting},
+    compile::{Compiled, SETTINGS, Scene, is_own_tree, setting},
     host::{Creation, Found, Kind, Lookup},
     model::{Placeholder, Reason},
     readings::Effect,
@@ -153,6 +155,8 @@ impl Writes {
                 self.deny(scene, &path, &MANDATORY, out);
             }
         }
+        // Also where another file decides over this run, or none at all.
+        self.deny(scene, &scene.bases.home.join(DEFAULT_NAME), &SETTINGS, out);
         for (root, _) in self.roots.clone() {
             // A protected name stays protected where it is itself what is opened.
             if root != scene.bases.cwd && scene.protected().is_protected_name(&root) {

@@ -3,6 +3,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -59,6 +60,24 @@ impl Starter {
     /// A proxy that listens on an inherited socket, asks `decider`, and mints with the CA of `pki`.
     pub fn new(pki: &Pki, decider: &TestDecider) -> Self {
         Self::bare().listen().fd("--decider-fd", decider.proxy_end()).ca(pki)
+    }
+
+    /// A proxy that `srt-decider-example` starts, which decides by a rules file. The process is then the
+    /// decider's; what the other functions add are arguments and descriptors of the proxy.
+    pub fn under_decider(rules: &Path, log: Option<&Path>) -> Self {
+        let mut command = Command::new(binary("srt-decider-example"));
+        command.env_clear().arg("--rules").arg(rules);
+        if let Some(log) = log {
+            command.arg("--log").arg(log);
+        }
+        command.arg("--").arg(binary("srt-proxy"));
+        Self { command, fds: Vec::new(), listener: None, events: None, deaf: false }
+    }
+
+    /// Sets a variable in its environment.
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.command.env(name, value);
+        self
     }
 
     /// Gives it a listening socket, which takes connections from now on.

@@ -227,9 +227,19 @@ fn git_directories_in_every_layout() {
     let planned = tree.plan(json!({"allowWrite": [".", "../main/.git"]}));
     assert_eq!(
         planned.mounts(),
-        ["writable main/.git", "read-only main/.git/config", "writable wt", "read-only wt/.git"]
+        [
+            "pin main/.git/worktrees",
+            "pin main/.git/worktrees/wt",
+            "writable main/.git",
+            "read-only main/.git/config",
+            "read-only main/.git/worktrees/wt/commondir",
+            "writable wt",
+            "read-only wt/.git"
+        ]
     );
-    assert!(planned.placeholders().contains(&"main/.git/hooks".into()));
+    for name in ["main/.git/hooks", "main/.git/commondir"] {
+        assert!(planned.placeholders().contains(&name.into()), "{name}");
+    }
     // Submodules, one of them with a slash in its name.
     assert_eq!(
         protected(
@@ -267,6 +277,50 @@ fn git_directories_in_every_layout() {
         &tree,
         json!({"allowWrite": ["."]}),
         &["pin .git", "pin store", "writable w", "read-only store/config", "read-only store/hooks"],
+    );
+}
+
+#[test]
+fn what_says_where_git_finds_hooks_and_configuration() {
+    let tree = Tree::new(&[
+        ".git/HEAD",
+        ".git/hooks/",
+        ".git/worktrees/a/HEAD",
+        ".git/worktrees/a/commondir",
+        ".git/modules/m/HEAD",
+        "conf/included",
+        "conf/other",
+        "scripts/pre-commit",
+    ]);
+    let config = "[core]\nhooksPath = scripts\n[include]\npath = ../conf/included\n\
+                  [include]\npath = ../conf/absent\n[extensions]\nworktreeConfig = true\n";
+    fs::write(tree.path(".git/config"), config).unwrap();
+    let planned = tree.plan(json!({"allowWrite": ["."]}));
+    let shut = planned.mounts().into_iter().filter(|line| line.starts_with("read-only"));
+    assert_eq!(
+        shut.collect::<Vec<_>>(),
+        [
+            "read-only .git/config",
+            "read-only .git/hooks",
+            "read-only .git/worktrees/a/commondir",
+            "read-only conf/included",
+            "read-only scripts"
+        ]
+    );
+    for name in [
+        ".git/commondir",
+        ".git/config.worktree",
+        ".git/modules/m/commondir",
+        ".git/worktrees/a/config.worktree",
+        "conf/absent",
+    ] {
+        assert!(planned.placeholders().contains(&name.into()), "{name}");
+    }
+    let planned = tree.plan(json!({"allowWrite": ["."], "allowGitConfig": true}));
+    let shut = planned.mounts().into_iter().filter(|line| line.starts_with("read-only"));
+    assert_eq!(
+        shut.collect::<Vec<_>>(),
+        ["read-only .git/hooks", "read-only .git/worktrees/a/commondir", "read-only scripts"]
     );
 }
 

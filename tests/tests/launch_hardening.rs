@@ -1,0 +1,205 @@
+//! Ways out that no rule of the settings names: what git outside would obey afterwards, what a run could leave for
+//! the next one, what comes in with the standard streams.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::process::Stdio;
+
+use serde_json::json;
+use srt_tests::binary::binary;
+use srt_tests::sandbox::{Sandbox, run};
+
+/// `git`, outside, in the working directory.
+fn git(sandbox: &Sandbox, arguments: &[&str]) -> String {
+    let mut git = sandbox.command("git");
+    git.args(["-c", "user.name=n", "-c", "user.email=e@example.org", "-c", "safe.directory=*"]);
+    let (status, stdout, stderr) = run(git.args(arguments));
+    assert_eq!(status, Some(0), "git {arguments:?}: {stderr}");
+    stdout
+}
+
+/// A repository with a worktree and one commit.
+fn repository() -> Sandbox {
+    let sandbox = Sandbox::new(json!({"allowWrite": ["."]}));
+    git(&sandbox, &["init", "-q", "."]);
+    sandbox.write("work/a", "a");
+    sandbox.write("work/.gitignore", "wt\n");
+    git(&sandbox, &["add", "."]);
+    git(&sandbox, &["commit", "-qm", "a"]);
+    git(&sandbox, &["worktree", "add", "-q", "wt", "-b", "w"]);
+    sandbox
+}
+
+#[test]
+fn git_outside_obeys_no_common_directory_of_the_commands_making() {
+    let sandbox = repository();
+    let script = r#"
+        for g in .git .git/worktrees/wt; do
+            mkdir $g/evil && cp -r .git/objects .git/refs .git/evil/
+            printf '[core]\nrepositoryformatversion = 0\nfsmonitor = "touch %s; false"\n' "$1" > $g/evil/config
+            echo evil > $g/commondir
+            mv $g/commondir $g/x; rm -f $g/commondir; mv $g ${g}x
+        done 2>/dev/null
+        true"#;
+    let owned = sandbox.path("outside/owned");
+    let (status, _, stderr) = run(sandbox.script(script).arg("x").arg(&owned));
+    assert_eq!(status, Some(0), "{stderr}");
+    git(&sandbox, &["status"]);
+    git(&sandbox, &["-C", "wt", "status"]);
+    assert!(!owned.exists());
+    assert!(!sandbox.path("work/.git/commondir").exists());
+}
+
+/// The placeholder of `commondir` is seen by git on both sides.
+#[test]
+fn git_works_inside_and_outside_while_a_command_runs() {
+    let sandbox = repository();
+    let script = "set -e; export GIT_CONFIG_GLOBAL=/dev/null
+        git=\"git -c user.name=n -c user.email=e@example.org -c safe.directory=*\"
+        echo b > b; $git add -A; $git commit -qm b; $git status --porcelain; $git worktree list | wc -l
+        echo ready; read end";
+    let mut child = sandbox.script(script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut seen = String::new();
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    while !seen.ends_with("ready\n") && lines.read_line(&mut seen).unwrap() > 0 {}
+    assert_eq!(seen, "2\nready\n");
+    assert_eq!(fs::read_to_string(sandbox.path("work/.git/commondir")).unwrap(), ".\n");
+    assert_eq!(git(&sandbox, &["log", "--format=%s"]), "b\na\n");
+    assert_eq!(git(&sandbox, &["worktree", "list"]).lines().count(), 2);
+    assert_eq!(git(&sandbox, &["-C", "wt", "status", "--porcelain"]), "");
+    git(&sandbox, &["gc", "-q"]);
+    git(&sandbox, &["fsck"]);
+    drop(child.stdin.take());
+    child.wait().unwrap();
+    assert!(!sandbox.path("work/.git/commondir").exists());
+}
+
+#[test]
+fn hooks_and_configuration_elsewhere_are_protected_too() {
+    let sandbox = repository();
+    git(&sandbox, &["config", "core.hooksPath", "scripts"]);
+    git(&sandbox, &["config", "include.path", "../more"]);
+    sandbox.write("work/scripts/pre-commit", "");
+    let (_, stdout, _) = run(&mut sandbox.script(
+        "for f in scripts/pre-commit scripts/new more; do echo x 2>/dev/null > $f && echo wrote $f; done",
+    ));
+    assert_eq!(stdout, "");
+}
+
+#[test]
+fn a_command_makes_no_settings_for_the_next_run() {
+    let sandbox = Sandbox::new(json!({"allowWrite": ["~"]}));
+    let script =
+        "echo x 2>/dev/null > ~/.srt-settings.json && echo wrote; mv ~ ~/../h 2>/dev/null && echo moved
+        touch ~/other && echo ready; read end";
+    let mut child = sandbox.script(script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    // Meanwhile the file is there for others, and says nothing.
+    let mut other = sandbox.command(binary("srt-launch"));
+    let (status, stdout, stderr) = run(other.args(["--no-network", "--", "echo", "ran"]));
+    assert_eq!((status, stdout.as_str()), (Some(0), "ran\n"), "{stderr}");
+    drop(child.stdin.take());
+    child.wait().unwrap();
+    assert!(!sandbox.path("home/.srt-settings.json").exists());
+}
+
+#[test]
+fn a_folder_as_a_standard_stream_is_refused() {
+    let sandbox = Sandbox::new(json!({}));
+    let outside = File::open(sandbox.path("outside")).unwrap();
+    let mut script = sandbox.script("mkdir /proc/self/fd/0/made");
+    let (status, _, stderr) = run(script.stdin(outside));
+    assert_eq!(status, Some(125), "{stderr}");
+    assert!(stderr.starts_with("srt-launch: cannot hand on the standard streams: "), "{stderr}");
+    assert!(!sandbox.path("outside/made").exists());
+}
+
+#[test]
+fn memory_of_the_machine_is_not_shown_to_root() {
+    let sandbox = Sandbox::new(json!({}));
+    let script = "for f in kcore kpagecount kpageflags kpagecgroup vmallocinfo slabinfo; do
+            [ -z \"$(head -c 8 /proc/$f 2>/dev/null | od -An -tx1)\" ] || echo $f; done";
+    assert_eq!(run(&mut sandbox.script(script)).1, "");
+}
+
+/// Runs of other users in the same folder must see what is a placeholder.
+#[test]
+fn the_manifest_is_readable_whatever_the_umask() {
+    let sandbox = Sandbox::new(json!({"allowWrite": ["."]}));
+    let mut command = sandbox.command("sh");
+    command.args(["-c", "umask 077; exec \"$@\"", "sh"]).arg(binary("srt-launch"));
+    command.arg("--settings").arg(sandbox.settings_file()).args(["--no-network", "--", "sh", "-c"]);
+    command.arg("echo ready; read end").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    let mine = format!("srt-{}", nix::unistd::geteuid());
+    let folders = fs::read_dir("/dev/shm").unwrap().flatten();
+    let folders = folders.filter(|folder| folder.file_name().to_string_lossy().starts_with(&mine));
+    let work = sandbox.path("work").into_os_string().into_encoded_bytes();
+    let ours = folders.filter_map(|folder| fs::read_dir(folder.path()).ok());
+    let ours = ours.flatten().flatten().find(|file| {
+        fs::read(file.path()).is_ok_and(|text| text.windows(work.len()).any(|part| part == work))
+    });
+    assert_eq!(ours.unwrap().metadata().unwrap().permissions().mode() & 0o777, 0o644);
+    drop(child.stdin.take());
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_file_to_be_read_cannot_be_written_through_its_stream() {
+    let sandbox = Sandbox::new(json!({"denyRead": ["../hidden"]}));
+    for name in ["outside/file", "work/file", "hidden/file"] {
+        let path = sandbox.write(name, "one\ntwo\nthree\n");
+        let before = fs::metadata(&path).unwrap().permissions();
+        let script =
+            "read line; echo $line; echo x > /proc/self/fd/0; echo x >> /dev/stdin; chmod 777 /dev/stdin
+            python3 -c 'import os; os.fchmod(0, 0o777)'; cat";
+        let (_, stdout, _) = run(sandbox.script(script).stdin(File::open(&path).unwrap()));
+        assert_eq!(stdout, "one\ntwo\nthree\n", "{name}");
+        assert_eq!(sandbox.read(name), "one\ntwo\nthree\n", "{name}");
+        assert_eq!(fs::metadata(&path).unwrap().permissions(), before, "{name}");
+    }
+}
+
+#[test]
+fn who_started_us_reads_on_where_the_command_stopped() {
+    let sandbox = Sandbox::new(json!({}));
+    let file = sandbox.write("outside/file", "one\ntwo\nthree\n");
+    let mut shell = sandbox.command("bash");
+    shell.args(["-c", "read a; \"$@\"; echo shell; cat", "bash"]).arg(binary("srt-launch"));
+    shell.arg("--settings").arg(sandbox.settings_file()).args(["--no-network", "--", "bash", "-c"]);
+    shell.arg("read b; echo $b").stdin(File::open(&file).unwrap());
+    assert_eq!(run(&mut shell).1, "two\nshell\nthree\n");
+    // What has no name can be given all the same.
+    let mut unnamed = sandbox.script("cat");
+    unnamed.stdin(File::open(&file).unwrap());
+    fs::remove_file(&file).unwrap();
+    assert_eq!(run(&mut unnamed).1, "one\ntwo\nthree\n");
+}
+
+#[test]
+fn a_file_that_is_not_found_again_is_handed_on_only_where_it_cannot_be_written() {
+    let sandbox = Sandbox::new(json!({}));
+    let file = sandbox.write("outside/file", "text\n");
+    let stream = File::open(&file).unwrap();
+    fs::hard_link(&file, sandbox.path("outside/other")).unwrap();
+    fs::remove_file(&file).unwrap();
+    let (status, stdout, stderr) = run(sandbox.script("cat").stdin(stream));
+    assert_eq!((status, stdout.as_str()), (Some(125), ""), "{stderr}");
+
+    if nix::unistd::geteuid().is_root() {
+        // Another user's, in a folder that is closed to us: inside, root is one user among others.
+        let file = sandbox.write("closed/file", "text\n");
+        let stream = File::open(&file).unwrap();
+        chown(&file, Some(1), Some(1)).unwrap();
+        chown(sandbox.path("closed"), Some(1), Some(1)).unwrap();
+        fs::set_permissions(sandbox.path("closed"), fs::Permissions::from_mode(0o700)).unwrap();
+        let (_, stdout, _) = run(sandbox.script("cat; echo x >> /dev/stdin").stdin(stream));
+        assert_eq!((stdout.as_str(), sandbox.read("closed/file").as_str()), ("text\n", "text\n"));
+    }
+}

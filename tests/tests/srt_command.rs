@@ -1,0 +1,233 @@
+//! `srt` as people use it: what it runs, what it says, and what it ends with.
+// A panic here is a test that failed.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::{Value, json};
+use srt_shared::event::{Event, EventKind, RefusalCode};
+use srt_tests::program::{Finished, Program};
+use srt_tests::proxy::TestUpstream;
+use srt_tests::sandbox_run::{Folder, hello_once, settings};
+
+fn folder() -> Folder {
+    Folder::new(&settings(json!({})))
+}
+
+fn srt<const N: usize>(folder: &Folder, args: [&str; N]) -> Finished {
+    folder.srt().args(args).run()
+}
+
+/// One host that is allowed and one that is not, of one upstream.
+struct Web {
+    _upstream: TestUpstream,
+    allowed: String,
+    refused: String,
+}
+
+impl Web {
+    fn new() -> Self {
+        let upstream = TestUpstream::plain(hello_once);
+        let port = upstream.port();
+        let [allowed, refused] = ["a", "b"].map(|name| format!("{name}.localhost:{port}"));
+        Self { _upstream: upstream, allowed, refused }
+    }
+
+    fn settings(&self) -> Value {
+        settings(json!({"allowedDomains": [self.allowed]}))
+    }
+
+    /// A shell command that fetches both, the refused one twice.
+    fn fetch(&self) -> String {
+        // The variables say that names of loopback are the sandbox's own.
+        let curl = |host| format!("curl -sS --noproxy '' http://{host}/hello");
+        format!("{}; {}; {}", curl(&self.allowed), curl(&self.refused), curl(&self.refused))
+    }
+
+    fn violation(&self) -> String {
+        format!("deny network-outbound {} (host is not on the allow list)\n", self.refused)
+    }
+}
+
+#[test]
+fn one_thing_is_allowed_another_refused_and_reported_once() {
+    let web = Web::new();
+    let folder = Folder::new(&web.settings());
+    let run = srt(&folder, ["-c", &web.fetch()]).succeeded();
+    assert!(run.text().starts_with("hellosrt-proxy: "), "{}", run.text());
+    assert_eq!(run.stderr, format!("<sandbox_violations>\n{}</sandbox_violations>\n", web.violation()));
+    // Nothing to report, no report.
+    let fine = format!("curl -sS --noproxy '' http://{}/hello", web.allowed);
+    assert_eq!(srt(&folder, ["-c", &fine]).succeeded().stderr, "");
+    assert_eq!(srt(&folder, ["--quiet", "-c", &web.fetch()]).succeeded().stderr, "");
+}
+
+#[test]
+fn violations_are_appended_to_a_file_as_json_lines() {
+    let web = Web::new();
+    let folder = Folder::new(&web.settings());
+    let file = folder.home().join("violations.jsonl");
+    fs::write(&file, "").unwrap();
+    for runs in 1..3 {
+        let run = folder.srt().arg("--quiet").arg("--violations").arg(&file).args(["-c", &web.fetch()]).run();
+        assert_eq!(run.succeeded().stderr, "");
+        let lines = fs::read_to_string(&file).unwrap();
+        let events: Vec<Event> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        // Each attempt, however often it was told.
+        assert_eq!(events.len(), 2 * runs, "{lines}");
+        for event in events {
+            assert_eq!((event.event, event.code), (EventKind::Refused, Some(RefusalCode::HostNotAllowed)));
+            assert_eq!(format!("{}:{}", event.host, event.port), web.refused);
+            assert_eq!(event.rule.as_deref(), Some("network.allowedDomains"));
+        }
+    }
+}
+
+#[test]
+fn the_file_of_violations_is_opened_before_anything_runs() {
+    let web = Web::new();
+    let folder = Folder::new(&web.settings());
+    let run = srt(&folder, ["--violations", "absent/file", "touch", "ran"]);
+    assert_eq!(run.status.code(), Some(125));
+    assert!(run.stderr.contains("--violations absent/file: No such file"), "{}", run.stderr);
+    assert!(!folder.work().join("ran").exists());
+    // A link that the command puts in its place leads nothing astray.
+    let plant = format!("rm -f log; ln -s ../other log; {}", web.fetch());
+    srt(&folder, ["--violations", "log", "-c", &plant]).succeeded();
+    assert!(folder.work().join("log").is_symlink());
+    assert!(!folder.home().join("other").exists());
+}
+
+#[test]
+fn ignored_violations_are_left_out_of_the_report() {
+    let web = Web::new();
+    let (name, _) = web.refused.split_once(':').unwrap();
+    for (key, ignored, reported) in
+        [("*", name, false), ("curl", name, false), ("wget", name, true), ("curl", "other.localhost", true)]
+    {
+        let mut settings = web.settings();
+        settings["ignoreViolations"] = json!({key: [ignored]});
+        let run = srt(&Folder::new(&settings), ["-c", &web.fetch()]).succeeded();
+        assert_eq!(run.stderr.contains(&web.violation()), reported, "{key} {ignored}: {}", run.stderr);
+        assert_eq!(run.stderr.is_empty(), !reported);
+    }
+}
+
+#[test]
+fn the_exit_status_is_the_commands_or_says_why_there_was_none() {
+    let folder = folder();
+    fs::write(folder.work().join("plain"), "no program").unwrap();
+    for (args, status) in [
+        (&["true"][..], 0),
+        (&["sh", "-c", "exit 7"], 7),
+        (&["sh", "-c", "exit 255"], 255),
+        (&["-c", "exit 3"], 3),
+        (&["sh", "-c", "kill -TERM $$"], 143),
+        (&["sh", "-c", "kill -KILL $$"], 137),
+        (&["no-such-program"], 127),
+        (&["./absent"], 127),
+        (&["--", "-odd"], 127),
+        (&["./plain"], 126),
+        (&["/"], 126),
+        (&[], 125),
+        (&["--no-such-option", "true"], 125),
+        (&["--json", "true"], 125),
+        (&["--control-fd", "99", "true"], 125),
+        (&["--control-fd", "1", "true"], 125),
+        (&["--completions", "tcsh"], 125),
+        (&["--settings", "absent.json", "touch", "ran"], 125),
+        (&["--settings", "plain", "touch", "ran"], 125),
+        (&["--help"], 0),
+        (&["--version"], 0),
+    ] {
+        let run = folder.srt().args(args).run();
+        assert_eq!(run.status.code(), Some(status), "{args:?}: {run:?}");
+        let own = (125..=127).contains(&status);
+        assert_eq!(!run.stderr.is_empty(), own, "{args:?}: {}", run.stderr);
+    }
+    assert!(!folder.work().join("ran").exists());
+}
+
+#[test]
+fn one_argument_with_blanks_is_a_shell_command_and_nothing_else_is() {
+    let folder = folder();
+    let script = folder.work().join("a b");
+    fs::write(&script, "#!/bin/sh\necho executed\n").unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    for (args, text) in [
+        (&["echo a b | tr ab xy"][..], "x y\n"),
+        (&["./a b"], "executed\n"),
+        (&["echo", "$HOME a | b"], "$HOME a | b\n"),
+        (&["echo", "-c", "--quiet"], "-c --quiet\n"),
+        (&["--", "echo", "--", "x"], "-- x\n"),
+        (&["-c", "echo \"$0 $1\" | tr a b", "a", "--debug"], "b --debug\n"),
+        (&["-c", "echo"], "\n"),
+    ] {
+        assert_eq!(folder.srt().args(args).run().succeeded().text(), text, "{args:?}");
+    }
+}
+
+#[test]
+fn an_explanation_runs_nothing_and_names_each_reason() {
+    let mut settings = settings(json!({"allowedDomains": ["a.localhost"]}));
+    settings["filesystem"]["denyWrite"] = json!(["secret.txt"]);
+    let folder = Folder::new(&settings);
+    fs::write(folder.work().join("secret.txt"), "").unwrap();
+    let paths = folder.paths();
+    let run = srt(&folder, ["--explain", "touch", "ran"]).succeeded();
+    for part in ["secret.txt", "denyWrite", "allowWrite", "3128"] {
+        assert!(run.text().contains(part), "{part} is not in:\n{}", run.text());
+    }
+    let run = srt(&folder, ["--explain", "--json"]).succeeded();
+    let json: Value = serde_json::from_slice(&run.stdout).unwrap();
+    assert!(json.is_object(), "{json}");
+    assert_eq!(folder.paths(), paths);
+}
+
+#[test]
+fn completions_are_scripts_of_their_shells() {
+    let folder = folder();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = srt(&folder, ["--completions", shell]).succeeded().text();
+        for option in ["violations", "control-fd", "explain", "quiet"] {
+            assert!(script.contains(option), "{shell} without {option}");
+        }
+        if shell == "bash" {
+            Program::new("bash").arg("-n").input(script).run().succeeded();
+        }
+    }
+}
+
+#[test]
+fn what_is_weaker_than_it_looks_is_warned_of_and_an_error_when_strict() {
+    let mut settings = settings(json!({}));
+    settings["network"]["soon"] = json!(true);
+    let folder = Folder::new(&settings);
+    let run = srt(&folder, ["true"]).succeeded();
+    assert!(run.stderr.contains("network.soon"), "{}", run.stderr);
+    let run = srt(&folder, ["--strict", "touch", "ran"]);
+    assert_eq!(run.status.code(), Some(125));
+    assert!(!folder.work().join("ran").exists());
+}
+
+#[test]
+fn further_settings_that_no_proxy_of_ours_reads_are_warned_of() {
+    let folder = Folder::new(&settings(json!({"httpProxyPort": 9})));
+    let (read, _write) = std::io::pipe().unwrap();
+    let run = folder.srt().fd("--control-fd", read.into()).arg("true").run().succeeded();
+    assert!(run.stderr.contains("--control-fd has no effect"), "{}", run.stderr);
+    assert_eq!(srt(&folder, ["true"]).succeeded().stderr, "");
+}
+
+#[test]
+fn ssh_inside_is_led_to_the_proxy_and_told_why_not() {
+    let reasons = json!({"*:22": "use https"});
+    let network =
+        json!({"allowedDomains": ["a.localhost"], "deniedDomains": ["*:22"], "deniedDomainReasons": reasons});
+    let folder = Folder::new(&settings(network));
+    let run = srt(&folder, ["-c", "eval \"$GIT_SSH_COMMAND -o BatchMode=yes git@a.localhost true\""]);
+    assert_eq!(run.status.code(), Some(255), "{run:?}");
+    assert!(run.stderr.contains("sandbox proxy: a.localhost:22: 403 use https"), "{}", run.stderr);
+    assert!(run.stderr.contains("deny network-outbound a.localhost:22 (use https)"), "{}", run.stderr);
+}
