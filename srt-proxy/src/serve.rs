@@ -23,6 +23,7 @@ pub async fn serve(
 ) -> io::Result<()> {
     let acceptor = Acceptor::new(listener)?;
     let mut connections = JoinSet::new();
+    let mut fails = false;
     tokio::pin!(stop);
     loop {
         tokio::select! {
@@ -36,11 +37,15 @@ pub async fn serve(
             }
             accepted = acceptor.accept(), if connections.len() < limits::CONNECTIONS => match accepted {
                 Ok(socket) => {
+                    fails = false;
                     connections.spawn(ingress::serve(socket, Arc::clone(&session)));
                 }
                 Err(e) if is_about_one_connection(&e) => debug!("accept: {e}"),
                 Err(e) => {
-                    warn!("cannot accept: {e}");
+                    // Clients bring this about, so it is told once.
+                    if !std::mem::replace(&mut fails, true) {
+                        warn!("cannot accept: {e}");
+                    }
                     tokio::time::sleep(limits::ACCEPT_BACKOFF).await;
                 }
             },

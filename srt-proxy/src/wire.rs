@@ -102,8 +102,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
     }
 
     /// Ends our sending side: the peer sees an orderly end (close_notify inside TLS).
+    pub fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_shutdown(cx)
+    }
+
+    /// [`Self::poll_shutdown`], awaited.
     pub async fn shutdown(&mut self) -> io::Result<()> {
-        std::future::poll_fn(|cx| Pin::new(&mut self.io).poll_shutdown(cx)).await
+        std::future::poll_fn(|cx| self.poll_shutdown(cx)).await
     }
 
     /// Gives back the memory of empty buffers: an idle tunnel keeps none.
@@ -150,6 +155,12 @@ impl Output {
             self.bulk = data;
             self.tail = tail;
         }
+    }
+
+    /// Adds `data` as it is, where nothing is gathered with it. Only while nothing waits.
+    pub fn pass(&mut self, data: Bytes) {
+        debug_assert!(self.is_empty());
+        self.bulk = data;
     }
 
     fn is_empty(&self) -> bool {
