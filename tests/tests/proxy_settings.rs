@@ -116,7 +116,7 @@ fn a_line_that_is_no_settings_changes_nothing_and_is_told() {
         (b"{}".to_vec(), "network"),
         (b"null".to_vec(), "invalid"),
         (b"\x00\xff\x80binary".to_vec(), "invalid"),
-        (open[..open.len() - 1].as_bytes().to_vec(), "invalid"),
+        (open.as_bytes()[..open.len() - 1].to_vec(), "invalid"),
         (format!("{open}{open}").into_bytes(), "invalid"),
         (format!("\u{feff}{open}").into_bytes(), "invalid"),
         (unknown_value.into_bytes(), "network.deniedDomains"),
