@@ -239,8 +239,8 @@ fn refused_inside_tunnels() {
         let text = check_refusal(&request, &answer, &body, code, status);
         assert!(text.contains(says), "{request}: {text}");
         assert_eq!(client.read_to_close().unwrap(), 0, "{request}");
-        let name = if code == BadRequest { "" } else { APP };
-        let event = world.refused(&request, code, status, name, Some("GET"));
+        assert!(text.contains(&host), "{request}: {text}");
+        let event = world.refused(&request, code, status, APP, Some("GET"));
         assert_eq!(event.ingress, IngressKind::Connect);
     }
 
