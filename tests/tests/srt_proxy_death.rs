@@ -24,6 +24,7 @@ while get a.localhost "$0" 3<>/dev/tcp/127.0.0.1/3128; do
     get b.localhost "$0" 3<>"/dev/tcp/$address/$0" && echo DIRECT
   done
 done 2>/dev/null
+read
 echo gone
 "#;
 
@@ -126,6 +127,18 @@ fn proxy_of(srt: u32) -> Option<Pid> {
     }
 }
 
+/// Until no thread of a killed process holds a descriptor any more. The command sees its port closed before the
+/// launcher can see the session closed, and ends only when its input does, which is after this.
+fn wait_for_end(pid: u32) {
+    let deadline = Instant::now() + PATIENCE;
+    let threads = || fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
+    let ended = || fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| stat.contains(") Z "));
+    while threads() > 1 || (threads() == 1 && !ended()) {
+        assert!(Instant::now() < deadline, "the proxy stays");
+        thread::yield_now();
+    }
+}
+
 /// Moments from 0 to `most`, spread without a pattern (a linear congruential generator).
 fn moments(seed: u32, most: Duration) -> impl Iterator<Item = Duration> {
     let next = |x: &u32| Some(x.wrapping_mul(1_664_525).wrapping_add(1_013_904_223));
@@ -148,6 +161,7 @@ fn a_proxy_of_srt_killed_at_any_moment() {
                     // The moment is what is tested.
                     thread::sleep(moment);
                     kill(proxy, Signal::SIGKILL).unwrap();
+                    wait_for_end(proxy.as_raw().cast_unsigned());
                     world.check(&format!("{seed} {moment:?}"), &running.wait());
                 }
                 world.check_nothing_stays();
@@ -169,6 +183,7 @@ fn a_proxy_of_many_sandboxes_killed_at_any_moment() {
             .collect();
         thread::sleep(moment);
         proxy.proxy.signal(Signal::SIGKILL);
+        wait_for_end(proxy.proxy.pid());
         // Whoever asks later learns that there is none: the attach socket is closed with it.
         for running in running {
             world.check(&format!("{moment:?}"), &running.wait());
