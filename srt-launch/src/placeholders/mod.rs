@@ -7,7 +7,7 @@
 //!
 //! - each run holds a shared lock on each placeholder it uses, and one is removed only under the exclusive lock, after
 //!   a look that it is still the same inode and as it was made;
-//! - each run lists its placeholders in a [`manifest`] before it makes them and takes that away after them, so whoever
+//! - each run lists its placeholders in a `manifest` before it makes them and takes that away after them, so whoever
 //!   meets a placeholder can know it for one;
 //! - a process of its own ([`Keeper`]) does both. It outlives the launcher, `kill -9` included, until the sandbox is
 //!   dead and its placeholders are gone. What it leaves because it was killed itself, the next run removes ([`sweep`]).

@@ -1,11 +1,11 @@
 //! The plan: what the sandbox will be, as plain data. Computed from settings and the file system on the
 //! host side, printed by `--explain`, looked at by most tests, and only then applied.
 //!
-//! 1. [`readings`]: what each entry of a path list means, as a path and as a pattern.
-//! 2. [`host`]: where a path really leads; [`walk`]: what patterns match and where [`protected`] names are.
-//! 3. [`compile`] with [`reads`], [`carve_out`] and [`writes`]: all that is said about each path, the [`rules`].
-//! 4. [`mounts`]: the fewest mounts that make it so.
-//! 5. [`environment`], [`git`], [`ssh`]: what programs are told about where they are.
+//! 1. `readings`: what each entry of a path list means, as a path and as a pattern.
+//! 2. `host`: where a path really leads; `walk`: what patterns match and where `protected` names are.
+//! 3. `compile` with `reads`, `carve_out` and `writes`: all that is said about each path, the `rules`.
+//! 4. `mounts`: the fewest mounts that make it so.
+//! 5. `environment`, `git`, `ssh`: what programs are told about where they are.
 
 mod carve_out;
 mod compile;
