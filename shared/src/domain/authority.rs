@@ -19,7 +19,11 @@ impl Authority {
     /// # Errors
     /// [`AuthorityError`] when the host or the port is not spelled in the one way everybody reads alike.
     pub fn parse(text: impl AsRef<[u8]>) -> Result<Self, AuthorityError> {
-        let (host, port) = split_port(text.as_ref());
+        let text = text.as_ref();
+        if text.contains(&b'@') {
+            return Err(AuthorityError::UserInfo);
+        }
+        let (host, port) = split_port(text);
         let port = match port {
             Some(digits) => Some(parse_port(digits).ok_or(AuthorityError::Port)?),
             None => None,
@@ -31,6 +35,9 @@ impl Authority {
 /// Why a spelling is no authority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum AuthorityError {
+    /// An `@`: whatever stands before it only makes the host look like another one.
+    #[error("user information is not allowed")]
+    UserInfo,
     /// The host part.
     #[error(transparent)]
     Host(#[from] HostError),
@@ -99,7 +106,7 @@ mod tests {
 
     #[test]
     fn refuses_what_readers_disagree_on() {
-        use AuthorityError::{Host, Port};
+        use AuthorityError::{Host, Port, UserInfo};
         for (text, error) in [
             ("", Host(HostError::Empty)),
             (":443", Host(HostError::Empty)),
@@ -116,8 +123,27 @@ mod tests {
             ("[::1]:", Port),
             ("[::1", Host(HostError::BadIpv6)),
             ("[::1%25eth0]:443", Host(HostError::BadIpv6)),
-            ("user@example.com:443", Host(HostError::BadCharacter)),
-            ("user:pass@example.com", Port),
+            ("user@example.com:443", UserInfo),
+            ("user:pass@example.com", UserInfo),
+            ("good.example\\@evil.example", UserInfo),
+            ("@example.com", UserInfo),
+            ("example.com@", UserInfo),
+            ("example.com:80 ", Port),
+            ("example.com:443,evil.example", Port),
+            ("example.com:99999999999999999999", Port),
+            ("fe80::1", Host(HostError::BareIpv6)),
+            ("[::1]]:80", Host(HostError::BadIpv6)),
+            ("[v1.x]", Host(HostError::BadIpv6)),
+            ("a]", Host(HostError::BadCharacter)),
+            ("%75p.example", Host(HostError::BadCharacter)),
+            (" example.com", Host(HostError::BadCharacter)),
+            ("example.com\t", Host(HostError::BadCharacter)),
+            ("a,b", Host(HostError::BadCharacter)),
+            ("a\\b", Host(HostError::BadCharacter)),
+            ("a?b", Host(HostError::BadCharacter)),
+            ("a#b", Host(HostError::BadCharacter)),
+            ("a\0b", Host(HostError::BadCharacter)),
+            ("\u{fc}p.example", Host(HostError::BadCharacter)),
             ("example.com/:443", Host(HostError::BadCharacter)),
         ] {
             assert_eq!(Authority::parse(text), Err(error), "{text:?}");

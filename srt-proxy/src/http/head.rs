@@ -40,7 +40,7 @@ impl RequestHead {
     }
 
     /// What the target means.
-    pub fn request_target(&self) -> Result<RequestTarget<'_>, TargetError> {
+    pub fn request_target(&self) -> Result<RequestTarget, TargetError> {
         RequestTarget::parse(self.method(), &self.target)
     }
 

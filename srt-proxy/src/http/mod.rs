@@ -14,7 +14,6 @@
 //! A response takes the same way back with [`response_framing`], [`forwarded_response_fields`] and
 //! [`write_response_head`].
 
-mod authority;
 mod body;
 mod connection;
 mod edit;
@@ -27,7 +26,6 @@ mod section;
 mod target;
 mod write;
 
-pub use authority::{Authority, AuthorityError};
 pub use body::{BodyError, BodyPiece, BodyReader};
 pub use connection::{ConnectionError, ConnectionOptions, accepts_trailers};
 pub use edit::{EditError, Edits, forwarded_request_fields, forwarded_response_fields, forwarded_trailers};

@@ -1,12 +1,12 @@
 //! What a request line asks for: the forms of a request target (RFC 9112 3.2).
 
+use std::num::NonZeroU16;
 use std::str;
 
 use bytes::Bytes;
 use memchr::{memchr, memmem};
+use srt_shared::domain::{Authority, AuthorityError, Host};
 use thiserror::Error;
-
-use super::authority::{Authority, AuthorityError};
 
 /// Why a target cannot be understood in exactly one way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -45,17 +45,19 @@ pub enum Scheme {
 
 impl Scheme {
     /// The port meant when none is given.
-    pub fn default_port(self) -> u16 {
+    pub fn default_port(self) -> NonZeroU16 {
+        const HTTP: NonZeroU16 = NonZeroU16::new(80).expect("invariant: not 0");
+        const HTTPS: NonZeroU16 = NonZeroU16::new(443).expect("invariant: not 0");
         match self {
-            Self::Http => 80,
-            Self::Https => 443,
+            Self::Http => HTTP,
+            Self::Https => HTTPS,
         }
     }
 }
 
 /// A request target, by its form.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RequestTarget<'a> {
+pub enum RequestTarget {
     /// `/path?query`
     Origin(PathAndQuery),
     /// `http://authority/path?query`
@@ -63,24 +65,24 @@ pub enum RequestTarget<'a> {
         /// Which protocol to speak upstream.
         scheme: Scheme,
         /// Whom to ask.
-        authority: Authority<'a>,
+        authority: Authority,
         /// What to ask for there.
         resource: PathAndQuery,
     },
     /// `host:port` of a CONNECT
     Connect {
-        /// Host as spelled, an IPv6 address with its brackets.
-        host: &'a str,
-        /// Port, never 0.
-        port: u16,
+        /// Where the tunnel leads.
+        host: Host,
+        /// Its port.
+        port: NonZeroU16,
     },
     /// `*`, the server as a whole.
     Asterisk,
 }
 
-impl<'a> RequestTarget<'a> {
+impl RequestTarget {
     /// Reads `spelled`, the target of a request with `method`.
-    pub fn parse(method: &str, spelled: &'a Bytes) -> Result<Self, TargetError> {
+    pub fn parse(method: &str, spelled: &Bytes) -> Result<Self, TargetError> {
         if method == "CONNECT" {
             let Authority { host, port } = Authority::parse(spelled)?;
             return Ok(Self::Connect { host, port: port.ok_or(TargetError::NoPort)? });
@@ -92,7 +94,7 @@ impl<'a> RequestTarget<'a> {
         }
     }
 
-    fn parse_absolute(spelled: &'a Bytes) -> Result<Self, TargetError> {
+    fn parse_absolute(spelled: &Bytes) -> Result<Self, TargetError> {
         let colon = memmem::find(spelled, b"://").ok_or(TargetError::Form)?;
         let (scheme, rest) = (&spelled[..colon], &spelled[colon + 3..]);
         let scheme = if scheme.eq_ignore_ascii_case(b"http") {

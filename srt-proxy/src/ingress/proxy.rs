@@ -40,7 +40,7 @@ fn connect_target(head: &RequestHead) -> Result<Target, Refusal> {
     // Content of a CONNECT has no meaning (RFC 9110 section 9.3.6); its bytes could be taken for the tunnel's.
     crate::http::request_framing(head).map_err(|e| Refusal::bad_request(e.to_string()))?;
     match head.request_target() {
-        Ok(RequestTarget::Connect { host, port }) => Target::new(host, port, Scheme::Https),
+        Ok(RequestTarget::Connect { host, port }) => Ok(Target::new(host, port, Scheme::Https)),
         Ok(_) => Err(Refusal::bad_request("a CONNECT target must be HOST:PORT")),
         Err(e) => Err(Refusal::bad_request(e.to_string())),
     }

@@ -2,6 +2,8 @@
 //!
 //! A user and a password (RFC 1929) are taken and mean nothing: who may connect is settled by the listener.
 
+use std::num::NonZeroU16;
+
 use bytes::BytesMut;
 use fast_socks5::server::{
     NoAuthentication, PasswordAuthentication, Socks5ServerProtocol, SocksServerError, StandardAuthentication,
@@ -73,11 +75,9 @@ fn target(address: TargetAddr) -> Result<Target, Refusal> {
         TargetAddr::Ip(address) => (Ok(Host::Addr(address.ip())), address.port()),
         TargetAddr::Domain(name, port) => (Host::from_bare(&name), port),
     };
-    match host {
-        _ if port == 0 => Err(Refusal::bad_request("port 0")),
-        Ok(host) => Ok(Target::from_host(host, port, Scheme::Https)),
-        Err(e) => Err(Refusal::bad_request(e.to_string())),
-    }
+    let host = host.map_err(|e| Refusal::bad_request(e.to_string()))?;
+    let port = NonZeroU16::new(port).ok_or(Refusal::bad_request("port 0"))?;
+    Ok(Target::new(host, port, Scheme::Https))
 }
 
 /// Says yes; what follows is the tunnel.

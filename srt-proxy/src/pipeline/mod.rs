@@ -137,7 +137,7 @@ impl<'s> Pipeline<'s> {
         match (&self.origin, requested) {
             (Origin::Plain, RequestTarget::Absolute { scheme, authority, resource }) => {
                 let port = authority.port.unwrap_or(scheme.default_port());
-                Ok((Target::new(authority.host, port, scheme)?, resource))
+                Ok((Target::new(authority.host, port, scheme), resource))
             }
             (Origin::Plain, _) => {
                 Err(Refusal::bad_request("a request to a proxy must name an http or https URI"))

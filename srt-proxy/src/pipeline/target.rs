@@ -2,6 +2,7 @@
 //! the CONNECT line; everything else the client says (Host, server name) must name the same, or is refused.
 
 use std::fmt;
+use std::num::NonZeroU16;
 use std::sync::Arc;
 
 use srt_shared::domain::Host;
@@ -23,15 +24,10 @@ struct Inner {
 }
 
 impl Target {
-    /// The target of an absolute-form request or a CONNECT. `host` is as spelled, IPv6 in brackets.
-    pub fn new(host: &str, port: u16, scheme: Scheme) -> Result<Self, Refusal> {
-        let host = Host::from_authority(host).map_err(|e| Refusal::bad_request(e.to_string()))?;
-        Ok(Self::from_host(host, port, scheme))
-    }
-
-    /// The target of a SOCKS request.
-    pub fn from_host(host: Host, port: u16, scheme: Scheme) -> Self {
-        let authority = host.authority(port, scheme.default_port());
+    /// The target of a request or a tunnel.
+    pub fn new(host: Host, port: NonZeroU16, scheme: Scheme) -> Self {
+        let port = port.get();
+        let authority = host.authority(port, scheme.default_port().get());
         Self(Arc::new(Inner { host, port, scheme, authority }))
     }
 
@@ -63,7 +59,7 @@ impl Target {
             return true;
         }
         // The default port may be spelled out.
-        self.port() == self.0.scheme.default_port()
+        self.port() == self.0.scheme.default_port().get()
             && host_header
                 .strip_suffix(self.port().to_string().as_bytes())
                 .and_then(|rest| rest.strip_suffix(b":"))
@@ -96,9 +92,12 @@ mod tests {
 
     #[test]
     fn a_host_header_names_its_target_and_no_other() {
-        let https = Target::new("Example.COM", 443, Scheme::Https).unwrap();
-        let odd = Target::new("example.com.", 8443, Scheme::Https).unwrap();
-        let v6 = Target::new("[2001:DB8::1]", 80, Scheme::Http).unwrap();
+        let target = |host: &str, port, scheme| {
+            Target::new(Host::from_authority(host).unwrap(), NonZeroU16::new(port).unwrap(), scheme)
+        };
+        let https = target("Example.COM", 443, Scheme::Https);
+        let odd = target("example.com.", 8443, Scheme::Https);
+        let v6 = target("[2001:DB8::1]", 80, Scheme::Http);
         for (target, header, named) in [
             (&https, "example.com", true),
             (&https, "EXAMPLE.com:443", true),
