@@ -8,37 +8,17 @@ use std::task::{Context, Poll};
 
 use srt_shared::field_name::FieldNameSet;
 
+use super::answer::{self, Answering, Completed};
 use super::ask::has_left;
 use super::body::{RequestBody, push_piece};
 use super::is_http11;
 use super::refuse::Failure;
 use crate::dial::Upstream;
-use crate::http::{
-    BodyError, BodyFraming, BodyPiece, BodyReader, ConnectionOptions, FramingField, HeadReader, LAST_CHUNK,
-    RequestHead, ResponseHead, accepts_trailers, forwarded_response_fields, forwarded_trailers,
-    response_framing, write_last_chunk, write_response_head,
-};
+use crate::http::{BodyError, BodyPiece, HeadReader, LAST_CHUNK, RequestHead, ResponseHead};
 use crate::ingress::ClientStream;
 use crate::limits;
 use crate::timer::Timer;
 use crate::wire::Wire;
-
-/// A request that got its answer.
-#[derive(Debug, Clone, Copy)]
-pub struct Completed {
-    /// Of the final answer.
-    pub status: u16,
-    /// Whether the client's connection may carry another request.
-    pub client_persists: bool,
-    /// Whether the upstream's may.
-    pub upstream_persists: bool,
-    /// Whether the upstream's end of TLS was missing where nothing else ended the answer.
-    pub end_is_doubtful: bool,
-    /// Content from the client.
-    pub bytes_in: u64,
-    /// Content to the client.
-    pub bytes_out: u64,
-}
 
 /// Why it got none, or not all of it.
 #[derive(Debug)]
@@ -96,14 +76,6 @@ enum Download {
     Head { reader: HeadReader, interim: bool },
     Body(Answering),
     Done(Completed),
-}
-
-#[derive(Debug)]
-struct Answering {
-    reader: BodyReader,
-    chunked: bool,
-    trailers: bool,
-    completed: Completed,
 }
 
 impl<'a, S: ClientStream> Exchange<'a, S> {
@@ -326,69 +298,24 @@ impl<'a, S: ClientStream> Exchange<'a, S> {
             101 => Err(broken("the upstream switched protocols although nobody asked it to")),
             100 => Ok(()),
             _ if !is_http11(self.head) => Ok(()),
-            status => {
-                let connection = ConnectionOptions::parse(head.fields()).map_err(|e| bad_answer(&e))?;
-                let fields = forwarded_response_fields(head.fields(), &connection, self.strip);
-                let out = self.client.output().front();
-                write_response_head(out, status, head.reason(), fields, FramingField::Absent, false);
-                Ok(())
-            }
+            _ => answer::write_interim(self.client.output().front(), head, self.strip)
+                .map_err(|e| bad_answer(&e)),
         }
     }
 
     fn on_final(&mut self, head: &ResponseHead) -> Result<(), Broken> {
-        let framing = response_framing(head, self.head.method()).map_err(|e| bad_answer(&e))?;
-        let theirs = ConnectionOptions::parse(head.fields()).map_err(|e| bad_answer(&e))?;
-        let ours = ConnectionOptions::parse(self.head.fields()).map_err(|e| bad_answer(&e))?;
-        let http11 = is_http11(self.head);
-        let (field, delimited) = match framing.body {
-            BodyFraming::None => {
-                (framing.declared_length.map_or(FramingField::Absent, FramingField::Length), true)
-            }
-            BodyFraming::Length(length) => (FramingField::Length(length), true),
-            BodyFraming::Chunked if http11 => (FramingField::Chunked, true),
-            BodyFraming::Chunked | BodyFraming::UntilClose => (FramingField::Absent, false),
-        };
-        // An upstream that refuses a body it has not read will not read the rest of it either.
-        let unread = self.upload != Upload::Ended && head.status() >= 400;
-        let client_persists = http11 && ours.persists(self.head.version()) && delimited && !unread;
-        let completed = Completed {
-            status: head.status(),
-            client_persists,
-            upstream_persists: theirs.persists(head.version()) && framing.body != BodyFraming::UntilClose,
-            end_is_doubtful: false,
-            bytes_in: 0,
-            bytes_out: 0,
-        };
         self.body.answered();
-        let fields = forwarded_response_fields(head.fields(), &theirs, self.strip);
-        write_response_head(
-            self.client.output().front(),
-            head.status(),
-            head.reason(),
-            fields,
-            field,
-            !client_persists,
-        );
-        self.download = Download::Body(Answering {
-            reader: BodyReader::new(framing.body),
-            chunked: field == FramingField::Chunked,
-            trailers: accepts_trailers(self.head.fields()),
-            completed,
-        });
+        let sent = self.upload == Upload::Ended;
+        let out = self.client.output().front();
+        let answering =
+            Answering::begin(out, head, self.head, sent, self.strip).map_err(|e| bad_answer(&e))?;
+        self.download = Download::Body(answering);
         Ok(())
     }
 
     fn on_end(&mut self) {
         let Download::Body(answering) = &mut self.download else { return };
-        if answering.chunked {
-            let trailers = answering.reader.take_trailers().filter(|_| answering.trailers);
-            let out = self.client.output().front();
-            match &trailers {
-                Some(trailers) => write_last_chunk(out, forwarded_trailers(trailers, self.strip)),
-                None => out.extend_from_slice(LAST_CHUNK),
-            }
-        }
+        answering.end(self.client.output().front(), self.strip);
         self.download = Download::Done(answering.completed);
     }
 }
