@@ -10,7 +10,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use srt_shared::attach::Answer;
 use srt_shared::event::{Event, EventKind};
 
-use crate::fds::{FdArg, FdError, PacketSocket, adopt_file};
+use crate::fds::{FdArg, FdError, PacketSocket, adopt_writable};
 use crate::limits;
 
 /// Takes events from all connections of a session. A reader that does not keep up loses events, never holds up
@@ -36,7 +36,7 @@ impl Events {
 
     /// Events to an inherited descriptor, one JSON line each.
     pub fn to_fd(arg: FdArg) -> Result<Self, FdError> {
-        Ok(Self { lines: Some(Lines::start(adopt_file(arg)?)), session: None })
+        Ok(Self { lines: Some(Lines::start(adopt_writable(arg)?)), session: None })
     }
 
     /// The same, and refusals to the launcher of an attached sandbox.

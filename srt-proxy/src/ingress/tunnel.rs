@@ -237,8 +237,8 @@ impl<'a> Tunnel<'a> {
         Seen::Requests(Box::new(Requests { client, pipeline, slot: self.terminate.slot }))
     }
 
-    /// Whose certificate the client gets: the target's. Where names need not match, the one it asks for, so that a
-    /// client that dials by address and names the host in TLS works as without us.
+    /// Whose certificate the client gets: the target's. Where names need not match, the one it asks for, because that
+    /// is the name it checks.
     fn leaf_host(&self, hello: &ClientHello) -> Host {
         let asked = hello.sni().filter(|_| !self.policy.host_match).and_then(|sni| Host::from_bare(sni).ok());
         asked.unwrap_or_else(|| self.target.host().clone())
