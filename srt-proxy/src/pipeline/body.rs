@@ -5,7 +5,9 @@ use std::task::{Context, Poll};
 use bytes::{Bytes, BytesMut};
 
 use crate::decider::Reservation;
-use crate::http::{BodyError, BodyFraming, BodyPiece, BodyReader, RequestHead, Version};
+use crate::http::{
+    BodyError, BodyFraming, BodyPiece, BodyReader, CHUNK_END, RequestHead, Version, chunk_header,
+};
 use crate::ingress::ClientStream;
 use crate::limits;
 use crate::wire::Wire;
@@ -186,8 +188,8 @@ where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
 {
     if chunked {
-        wire.output().front().extend_from_slice(&crate::http::chunk_header(data.len()));
-        wire.output().push(data, "\r\n".as_bytes());
+        wire.output().front().extend_from_slice(&chunk_header(data.len()));
+        wire.output().push(data, CHUNK_END);
     } else {
         wire.output().push(data, b"");
     }
