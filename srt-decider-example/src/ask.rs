@@ -107,29 +107,11 @@ fn is_json_type(value: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use srt_shared::{decider::ReqField, field_name::FieldName};
-
     use super::*;
+    use crate::request::test_request;
 
     fn read(headers: &[(&str, &str)], data: &[u8], cut: bool) -> Result<Value, BodyFault> {
-        let headers = headers
-            .iter()
-            .map(|(name, value)| ReqField {
-                name: FieldName::parse(name).unwrap(),
-                values: vec![(*value).to_owned()],
-            })
-            .collect();
-        let req = Req {
-            id: 1,
-            method: "POST".into(),
-            host: "a.test".into(),
-            port: 443,
-            host_header: None,
-            sni: None,
-            path: "/".into(),
-            query: None,
-            headers,
-        };
+        let req = test_request("POST", None, headers);
         let body = Body { id: 1, data: data.to_vec(), cut };
         let ask = Ask::new(&req, Some(&body));
         ask.json().unwrap().cloned().map_err(Clone::clone)

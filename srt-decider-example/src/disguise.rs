@@ -103,29 +103,11 @@ fn has_method_parameter(query: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use srt_shared::field_name::FieldName;
-
     use super::*;
+    use crate::request::test_request;
 
     fn check(headers: &[(&str, &str)], query: Option<&str>) -> Result<(), Disguise> {
-        let headers = headers
-            .iter()
-            .map(|(name, value)| ReqField {
-                name: FieldName::parse(name).unwrap(),
-                values: vec![(*value).to_owned()],
-            })
-            .collect();
-        let req = Req {
-            id: 1,
-            method: "GET".into(),
-            host: "a.test".into(),
-            port: 443,
-            host_header: None,
-            sni: None,
-            path: "/".into(),
-            query: query.map(Into::into),
-            headers,
-        };
+        let req = test_request("GET", query, headers);
         check_disguise(&req, &["websocket".into()])
     }
 

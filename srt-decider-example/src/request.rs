@@ -90,6 +90,26 @@ fn latin1(text: &str) -> String {
     text.bytes().map(char::from).collect()
 }
 
+/// A request to `https://a.test/` as the proxy tells it, with what a test is about.
+#[cfg(test)]
+pub(crate) fn test_request(method: &str, query: Option<&str>, headers: &[(&str, &str)]) -> Req {
+    let headers = headers.iter().map(|(name, value)| ReqField {
+        name: FieldName::parse(name).expect("invariant: tests name fields well"),
+        values: vec![(*value).to_owned()],
+    });
+    Req {
+        id: 1,
+        method: method.into(),
+        host: "a.test".into(),
+        port: 443,
+        host_header: None,
+        sni: None,
+        path: "/".into(),
+        query: query.map(Into::into),
+        headers: headers.collect(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

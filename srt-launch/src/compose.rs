@@ -22,7 +22,7 @@ use crate::front;
 use crate::launch::Uplink;
 use crate::plan::Network;
 use crate::prepare::{self, Voice};
-use crate::proxy::{Relay, RelayTarget, report};
+use crate::proxy::{Relay, RelayTarget};
 use crate::{exit, sys};
 
 type Error = Box<dyn std::error::Error>;
@@ -30,13 +30,7 @@ type Error = Box<dyn std::error::Error>;
 /// Runs `srt`. Returns its exit status.
 pub fn run(args: SrtArgs) -> i32 {
     let voice = Voice::new("srt", &args.common);
-    match try_run(&args, &voice) {
-        Ok(status) => status,
-        Err(e) => {
-            voice.error(&e);
-            exit::OWN_FAILURE
-        }
-    }
+    front::status(try_run(&args, &voice), &voice)
 }
 
 /// `srt proxy`: becomes `srt-proxy`. Returns only if that fails.
@@ -74,11 +68,8 @@ fn try_run(args: &SrtArgs, voice: &Voice) -> Result<i32, Error> {
     };
     warn_of_writable_programs(&inputs.settings.filesystem, voice)?;
     let outcome = front::run(&inputs, &command, uplink, voice)?;
-    let ignored = front::ignored(&loaded.settings, &command);
-    if !args.quiet
-        && let Some(text) = report(&outcome.events, &ignored, outcome.proxy_gone)
-    {
-        eprintln!("{text}");
+    if !args.quiet {
+        front::tell_violations(&outcome, &loaded.settings, &command);
     }
     if let Some(file) = &violations
         && let Err(e) = write_events(file, &outcome.events)

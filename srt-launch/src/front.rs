@@ -37,13 +37,15 @@ pub fn usage(error: &clap::Error) -> ExitCode {
 /// Runs `srt-launch`. Returns its exit status.
 pub fn launch(args: LaunchArgs) -> i32 {
     let voice = Voice::new("srt-launch", &args.common);
-    match try_launch(args, &voice) {
-        Ok(status) => status,
-        Err(e) => {
-            voice.error(&e);
-            exit::OWN_FAILURE
-        }
-    }
+    status(try_launch(args, &voice), &voice)
+}
+
+/// The exit status of a program, which says why if it could not run the command.
+pub fn status(result: Result<i32, Box<dyn std::error::Error>>, voice: &Voice) -> i32 {
+    result.unwrap_or_else(|e| {
+        voice.error(&e);
+        exit::OWN_FAILURE
+    })
 }
 
 fn try_launch(args: LaunchArgs, voice: &Voice) -> Result<i32, Box<dyn std::error::Error>> {
@@ -60,7 +62,7 @@ fn try_launch(args: LaunchArgs, voice: &Voice) -> Result<i32, Box<dyn std::error
         chdir: args.chdir.clone(),
         env_edits: sets.chain(args.unsetenv.iter().map(|name| (name.clone(), None))).collect(),
         pass_fds: args.pass_fd.clone(),
-        hidden: hidden_files(&loaded.settings),
+        ..wishes(&loaded)
     };
     let uplink = uplink(&args, &loaded.settings, voice)?;
     let network = if matches!(uplink, Uplink::None) { Network::None } else { Network::Proxy };
@@ -69,10 +71,7 @@ fn try_launch(args: LaunchArgs, voice: &Voice) -> Result<i32, Box<dyn std::error
         return explain(&inputs, args.common.json, voice);
     }
     let outcome = run(&inputs, &args.command, uplink, voice)?;
-    if let Some(text) = report(&outcome.events, &ignored(&loaded.settings, &args.command), outcome.proxy_gone)
-    {
-        eprintln!("{text}");
-    }
+    tell_violations(&outcome, &loaded.settings, &args.command);
     Ok(outcome.status)
 }
 
@@ -115,7 +114,7 @@ pub fn adopt(flag: &str, fd: RawFd) -> io::Result<OwnedFd> {
 }
 
 /// Files of the settings that hold secrets of ours: no command may read the key that signs what it trusts.
-pub fn hidden_files(settings: &Settings) -> Vec<PathBuf> {
+fn hidden_files(settings: &Settings) -> Vec<PathBuf> {
     let ca = settings.network.tls_terminate.as_ref().and_then(|tls| tls.ca.as_ref());
     ca.map(|files| PathBuf::from(&files.key)).and_then(|key| key.canonicalize().ok()).into_iter().collect()
 }
@@ -183,10 +182,13 @@ fn tell(failure: &Failure, voice: &Voice) -> i32 {
     failure.exit_status()
 }
 
-/// `ignoreViolations` for a command.
-pub fn ignored(settings: &Settings, command: &[OsString]) -> Ignored {
+/// Says what was refused, `ignoreViolations` for this command aside.
+pub fn tell_violations(outcome: &Outcome, settings: &Settings, command: &[OsString]) {
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
-    Ignored::of_command(&settings.ignore_violations, &words.join(" "))
+    let ignored = Ignored::of_command(&settings.ignore_violations, &words.join(" "));
+    if let Some(text) = report(&outcome.events, &ignored, outcome.proxy_gone) {
+        eprintln!("{text}");
+    }
 }
 
 /// What both programs hand from the settings to the plan.

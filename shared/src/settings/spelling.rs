@@ -1,30 +1,16 @@
 //! Tells a typo from a key of another release.
 
+use strsim::levenshtein;
+
 /// The known key that `key` was probably meant to be: it differs in case, or by at most two edits (one for a
 /// very short key, which everything else is near to).
 pub(super) fn nearest(key: &str, known: &[&'static str]) -> Option<&'static str> {
     known
         .iter()
-        .map(|&candidate| (distance(&key.to_lowercase(), &candidate.to_lowercase()), candidate))
+        .map(|&candidate| (levenshtein(&key.to_lowercase(), &candidate.to_lowercase()), candidate))
         .filter(|&(distance, candidate)| distance <= 2.min(candidate.len() / 3))
         .min_by_key(|&(distance, _)| distance)
         .map(|(_, candidate)| candidate)
-}
-
-/// Levenshtein distance in characters.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, &y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
@@ -40,8 +26,8 @@ mod tests {
             ("denyRead", "denyReads", 1),
             ("ab", "ba", 2),
         ] {
-            assert_eq!(distance(a, b), want, "{a} {b}");
-            assert_eq!(distance(b, a), want, "{b} {a}");
+            assert_eq!(levenshtein(a, b), want, "{a} {b}");
+            assert_eq!(levenshtein(b, a), want, "{b} {a}");
         }
     }
 

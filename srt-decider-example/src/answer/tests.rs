@@ -1,6 +1,5 @@
-use srt_shared::decider::ReqField;
-
 use super::*;
+use crate::request::test_request;
 
 const RULES: &str = r#"
 [[rule]]
@@ -25,20 +24,8 @@ fn answerer(dir: &std::path::Path, audit: Audit) -> Answerer {
 }
 
 fn req(id: u64, method: &str) -> FromProxy {
-    FromProxy::Req(Box::new(Req {
-        id,
-        method: method.into(),
-        host: "a.test".into(),
-        port: 443,
-        host_header: None,
-        sni: None,
-        path: "/".into(),
-        query: Some("key=s3cret".into()),
-        headers: vec![ReqField {
-            name: srt_shared::field_name::FieldName::parse("content-type").unwrap(),
-            values: vec!["application/json".into()],
-        }],
-    }))
+    let headers = [("content-type", "application/json")];
+    FromProxy::Req(Box::new(Req { id, ..test_request(method, Some("key=s3cret"), &headers) }))
 }
 
 fn body(id: u64, data: &str) -> FromProxy {

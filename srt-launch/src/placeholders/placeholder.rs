@@ -2,7 +2,6 @@
 
 use std::ffi::OsStr;
 use std::fs::{File, Metadata, Permissions, TryLockError};
-use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -15,7 +14,7 @@ use nix::sys::stat::{Mode, fchmod, fstatat, mkdirat};
 use nix::unistd::{UnlinkatFlags, geteuid, linkat, unlinkat, write};
 
 use super::manifest::{self, Dead, Identity, Manifest};
-use crate::apply::{During, Failure, Step, open_below};
+use crate::apply::{During, Failure, Step, SystemError, open_below};
 use crate::limits::{JANITOR_PATIENCE, PLACEHOLDER_PAUSE, PLACEHOLDER_WAIT};
 use crate::plan::Placeholder;
 
@@ -177,7 +176,7 @@ fn lock_shared(path: &Path, file: File) -> nix::Result<Option<Held>> {
     match file.try_lock_shared() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => return Ok(None),
-        Err(TryLockError::Error(error)) => return Err(errno(&error)),
+        Err(TryLockError::Error(error)) => return Err(error.errno()),
     }
     let found = metadata(&file)?;
     let held =
@@ -240,9 +239,5 @@ fn open_existing(path: &Path) -> nix::Result<File> {
 }
 
 fn metadata(file: &File) -> nix::Result<Metadata> {
-    file.metadata().map_err(|error| errno(&error))
-}
-
-fn errno(error: &io::Error) -> Errno {
-    error.raw_os_error().map_or(Errno::EIO, Errno::from_raw)
+    file.metadata().map_err(|error| error.errno())
 }

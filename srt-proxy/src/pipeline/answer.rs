@@ -51,17 +51,18 @@ pub enum BadAnswer {
 }
 
 impl Answering {
-    /// Writes the final head. `sent`: the request's body is with the upstream.
+    /// Writes the final head. `sent`: the request's body is with the upstream. `asked_to_persist`: by the client, of
+    /// its connection.
     pub fn begin(
         out: &mut BytesMut,
         head: &ResponseHead,
         request: &RequestHead,
         sent: bool,
+        asked_to_persist: bool,
         strip: &FieldNameSet,
     ) -> Result<Self, BadAnswer> {
         let framing = response_framing(head, request.method())?;
         let theirs = ConnectionOptions::parse(head.fields())?;
-        let ours = ConnectionOptions::parse(request.fields())?;
         let http11 = is_http11(request);
         let (field, delimited) = match framing.body {
             BodyFraming::None => {
@@ -73,7 +74,7 @@ impl Answering {
         };
         // An upstream that refuses a body it has not read will not read the rest of it either.
         let unread = !sent && head.status() >= 400;
-        let client_persists = http11 && ours.persists(request.version()) && delimited && !unread;
+        let client_persists = http11 && asked_to_persist && delimited && !unread;
         let fields = forwarded_response_fields(head.fields(), &theirs, strip);
         write_response_head(out, head.status(), head.reason(), fields, field, !client_persists);
         let completed = Completed {

@@ -51,6 +51,7 @@ pub struct Exchange<'a, S> {
     upstream: &'a mut Wire<Upstream>,
     body: &'a mut RequestBody,
     head: &'a RequestHead,
+    asked_to_persist: bool,
     strip: &'a FieldNameSet,
     upload: Upload,
     download: Download,
@@ -79,17 +80,31 @@ enum Download {
 }
 
 impl<'a, S: ClientStream> Exchange<'a, S> {
-    /// An exchange whose request head is already in the upstream's output.
+    /// An exchange whose request head is already in the upstream's output. `asked_to_persist`: by the client, of its
+    /// connection.
     pub fn new(
         client: &'a mut Wire<S>,
         upstream: &'a mut Wire<Upstream>,
         body: &'a mut RequestBody,
         head: &'a RequestHead,
+        asked_to_persist: bool,
         strip: &'a FieldNameSet,
     ) -> Self {
         let upload = Upload::Sending { chunked: body.is_chunked() };
         let download = Download::Head { reader: HeadReader::new(), interim: false };
-        Self { client, upstream, body, head, strip, upload, download, bytes_in: 0, bytes_out: 0, moved: 0 }
+        Self {
+            client,
+            upstream,
+            body,
+            head,
+            asked_to_persist,
+            strip,
+            upload,
+            download,
+            bytes_in: 0,
+            bytes_out: 0,
+            moved: 0,
+        }
     }
 
     /// Runs it to its end. A whole request waits for its answer without limit; only a peer that holds up what is
@@ -307,8 +322,8 @@ impl<'a, S: ClientStream> Exchange<'a, S> {
         self.body.answered();
         let sent = self.upload == Upload::Ended;
         let out = self.client.output().front();
-        let answering =
-            Answering::begin(out, head, self.head, sent, self.strip).map_err(|e| bad_answer(&e))?;
+        let answering = Answering::begin(out, head, self.head, sent, self.asked_to_persist, self.strip)
+            .map_err(|e| bad_answer(&e))?;
         self.download = Download::Body(answering);
         Ok(())
     }

@@ -248,7 +248,14 @@ impl<'s> Pipeline<'s> {
         loop {
             outgoing.write(&mut connection.wire);
             let may_repeat = connection.is_reused && body.is_untouched() && is_idempotent(head.method());
-            let exchange = Exchange::new(client, &mut connection.wire, &mut body, head, &self.policy.strip);
+            let exchange = Exchange::new(
+                client,
+                &mut connection.wire,
+                &mut body,
+                head,
+                outgoing.client_persists(),
+                &self.policy.strip,
+            );
             match exchange.run(timer).await {
                 Ok(completed) => {
                     if completed.upstream_persists {

@@ -49,6 +49,11 @@ impl<'a> Outgoing<'a> {
         self.edits.adds_fields()
     }
 
+    /// Whether the client asked to keep its connection.
+    pub fn client_persists(&self) -> bool {
+        self.connection.persists(self.head.version())
+    }
+
     /// Puts the head into the output of an upstream connection.
     pub fn write<S: AsyncRead + AsyncWrite + Unpin>(&self, wire: &mut Wire<S>) {
         let fields = forwarded_request_fields(self.head.fields(), &self.connection, &self.edits);

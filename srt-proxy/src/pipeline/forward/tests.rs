@@ -28,7 +28,7 @@ async fn wait_for_silence(client: tokio::net::TcpStream) -> Option<Result<Comple
     let mut body = RequestBody::new(&head, request_framing(&head).unwrap());
     let strip = FieldNameSet::default();
     upstream.output().front().extend_from_slice(b"GET / HTTP/1.1\r\nHost: a.test\r\n\r\n");
-    let exchange = Exchange::new(&mut client, &mut upstream, &mut body, &head, &strip);
+    let exchange = Exchange::new(&mut client, &mut upstream, &mut body, &head, true, &strip);
     timeout(Duration::from_secs(3600), exchange.run(&mut Timer::new(limits::IDLE))).await.ok()
 }
 
@@ -80,7 +80,7 @@ async fn no_100_comes_after_the_answer_has_begun() {
         }
         String::from_utf8(seen).unwrap()
     });
-    let exchange = Exchange::new(&mut client, &mut upstream, &mut body, &head, &strip);
+    let exchange = Exchange::new(&mut client, &mut upstream, &mut body, &head, true, &strip);
     let completed = exchange.run(&mut Timer::new(limits::IDLE)).await.unwrap();
     assert_eq!(completed.status, 413);
     let seen = peers.await.unwrap();
