@@ -98,6 +98,8 @@ mod tests {
             ("127.0.0.1:65535", "127.0.0.1", Some(65535)),
             ("[::1]", "::1", None),
             ("[0:0::1]:8080", "::1", Some(8080)),
+            ("a_b:1", "a_b", Some(1)),
+            ("[::ffff:1.2.3.4]:80", "::ffff:1.2.3.4", Some(80)),
         ] {
             let authority = Authority::parse(text).unwrap_or_else(|e| panic!("{text}: {e}"));
             assert_eq!((authority.host.to_string().as_str(), authority.port.map(u16::from)), (host, port));
@@ -145,9 +147,22 @@ mod tests {
             ("a\0b", Host(HostError::BadCharacter)),
             ("\u{fc}p.example", Host(HostError::BadCharacter)),
             ("example.com/:443", Host(HostError::BadCharacter)),
+            ("user:pw@example.com:80", UserInfo),
+            ("example.com:080", Port),
+            ("example.com:-1", Port),
+            ("example.com:8o", Port),
+            ("example.com:443/x", Port),
+            ("::1:443", Host(HostError::BareIpv6)),
+            ("1:2:3", Host(HostError::BareIpv6)),
+            ("::1]", Host(HostError::BareIpv6)),
+            ("[::1]x", Host(HostError::BadIpv6)),
+            ("[]:80", Host(HostError::BadIpv6)),
+            ("a b", Host(HostError::BadCharacter)),
+            ("a..b", Host(HostError::EmptyLabel)),
         ] {
             assert_eq!(Authority::parse(text), Err(error), "{text:?}");
         }
+        assert_eq!(Authority::parse(b"\xfcp.example"), Err(Host(HostError::BadCharacter)));
     }
 
     #[test]
