@@ -150,7 +150,7 @@ fn moments(seed: u32, most: Duration) -> impl Iterator<Item = Duration> {
 #[test]
 fn a_proxy_of_srt_killed_at_any_moment() {
     const THREADS: u32 = 4;
-    const RUNS: usize = 25;
+    const RUNS: usize = 50;
     thread::scope(|scope| {
         for seed in 0..THREADS {
             scope.spawn(move || {
