@@ -61,8 +61,13 @@ pub enum Report {
     Failed(Failure),
     /// Something is weaker than one might expect.
     Warning(String),
-    /// The command was stopped by this signal.
-    Stopped(i32),
+    /// The command was stopped.
+    Stopped {
+        /// By which signal.
+        signal: i32,
+        /// Whether the terminal was the sandbox's, and not a shell's that runs it in the background.
+        foreground: bool,
+    },
     /// The command has read on in a file: which standard stream, and to where.
     Position(usize, i64),
 }
@@ -166,8 +171,9 @@ mod tests {
     fn an_end_is_an_end() {
         let (mut outside, inside) = pair().unwrap();
         inside.send(&Report::Warning("a\nb".to_owned()));
-        inside.send(&Report::Stopped(20));
-        assert_eq!(outside.receive(), Some(vec![Report::Warning("a\nb".to_owned()), Report::Stopped(20)]));
+        let stopped = Report::Stopped { signal: 20, foreground: true };
+        inside.send(&stopped);
+        assert_eq!(outside.receive(), Some(vec![Report::Warning("a\nb".to_owned()), stopped]));
         outside.send(Order::Signal(Signal::SIGTERM));
         assert_eq!(inside.receive(), Some(Order::Signal(Signal::SIGTERM)));
         drop(inside);

@@ -121,7 +121,8 @@ impl Init<'_> {
             match waitpid(None, Some(WaitPidFlag::WNOHANG | WaitPidFlag::WUNTRACED)) {
                 Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD) => return None,
                 Ok(WaitStatus::Stopped(pid, signal)) if pid == self.command => {
-                    self.channel.send(&Report::Stopped(signal as i32));
+                    let foreground = self.session.inside_has_terminal();
+                    self.channel.send(&Report::Stopped { signal: signal as i32, foreground });
                 }
                 Ok(status) if status.pid() == Some(self.command) => {
                     if let Some(status) = exit::status(status) {

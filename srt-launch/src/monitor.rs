@@ -77,7 +77,9 @@ pub fn watch(
                             Report::Failed(why) => failure = Some(why),
                             Report::Warning(text) => warn(&text),
                             Report::Position(stream, position) => set_position(stream, position),
-                            Report::Stopped(signal) => stop_with_the_command(signal, session, channel),
+                            Report::Stopped { signal, foreground } => {
+                                stop_with_the_command(signal, foreground, session, channel);
+                            }
                         }
                     }
                     // More may be there: only its end says that nothing is.
@@ -156,11 +158,14 @@ fn kill_all(child: &Child) {
 
 /// The command was stopped, by Ctrl-Z mostly: the shell that waits for us must see us stop, and have the terminal.
 /// Goes on when we are continued.
-fn stop_with_the_command(signal: i32, session: Session, channel: &Outside) {
+fn stop_with_the_command(signal: i32, foreground: bool, session: Session, channel: &Outside) {
     if !matches!(session, Session::Terminal { .. }) {
         return;
     }
-    session.give_terminal(getpgrp());
+    // In the background the terminal is the shell's, which may be reading from it just now.
+    if foreground {
+        session.give_terminal(getpgrp());
+    }
     // Not SIGSTOP: in a group that no shell controls nobody would continue us. There the others are void, and the
     // command goes on at once, as it would without us.
     let _ = raise(match Signal::try_from(signal) {

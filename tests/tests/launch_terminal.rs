@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nix::unistd::{Pid, tcgetpgrp};
 use serde_json::json;
 use srt_tests::sandbox::Sandbox;
 use srt_tests::sys::{resize, start_on_terminal};
@@ -147,11 +148,13 @@ fn job_control() {
     terminal.press("echo \"status $?\"\n");
     terminal.wait_for("status 130");
 
-    // In the background, what reads from the terminal stops until it is brought forward.
-    terminal.press(&format!("{launch} &\n"));
+    // In the background, what reads from the terminal stops until it is brought forward, and the shell, which
+    // tells of it at once, goes on reading.
+    terminal.press(&format!("set -b; {launch} &\n"));
     terminal.wait_for("up");
-    terminal.press("while ! jobs | grep -q Stopped; do sleep 0.05; done; echo it \"has stopped\"; fg\n");
-    terminal.wait_for("it has stopped");
+    terminal.wait_for("Stopped");
+    assert_eq!(tcgetpgrp(&terminal.keyboard), Ok(Pid::from_raw(terminal.child.id() as i32)));
+    terminal.press("fg\n");
     terminal.press("that\n");
     terminal.wait_for("got that");
     terminal.press(CTRL_C);

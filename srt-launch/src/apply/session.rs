@@ -72,6 +72,12 @@ impl Session {
         matches!(self, Self::Terminal { stream, .. } if tcgetpgrp(stream) == Ok(getpgrp()))
     }
 
+    /// Whether the terminal's foreground group is one of the sandbox; to be asked by its pid 1, in whose
+    /// namespace a group outside reads as 0 (`tiocgpgrp`).
+    pub fn inside_has_terminal(self) -> bool {
+        matches!(self, Self::Terminal { stream, .. } if tcgetpgrp(stream).is_ok_and(|group| group.as_raw() > 0))
+    }
+
     /// Takes the terminal back from a sandbox that has ended, and from nobody else.
     pub fn take_terminal_back(self) {
         let Self::Terminal { stream, .. } = self else { return };
