@@ -1,5 +1,5 @@
-//! From a command line to a serving proxy, in the order that keeps the start short: the CA and the roots load
-//! while the decider says hello.
+//! From a command line to a serving proxy, in the order that keeps the start short: the CA loads while the decider
+//! says hello, the roots when an upstream will need them.
 
 use std::io;
 use std::process::ExitCode;
@@ -101,7 +101,7 @@ async fn run_async(config: Config) -> Result<(), StartError> {
     let control = config.control.map(Control::start).transpose()?;
     let lifeline = config.lifeline.map(|arg| FdStream::adopt_pipe(arg, Direction::In)).transpose()?;
     let events = config.events.map_or(Ok(Events::off()), Events::to_fd)?;
-    let upstream_tls = UpstreamTls::load(&config.upstream_ca)?;
+    let upstream_tls = UpstreamTls::new(&config.upstream_ca)?;
     let ca = config.ca;
     let leaves = tokio::task::spawn_blocking(move || load_ca(ca));
     let settings = config.settings.map(read_settings).transpose()?;

@@ -24,6 +24,11 @@ impl Dialler {
         Self { resolver, tls }
     }
 
+    /// An upstream will be dialled with TLS soon: what that takes is made ready meanwhile.
+    pub fn prepare_tls(&self) {
+        self.tls.prepare();
+    }
+
     /// Resolves `host` once, lets `guard` check the addresses, connects to one that passed, and makes it TLS if
     /// asked to, with a certificate for `host`.
     ///

@@ -134,6 +134,7 @@ async fn admit(asked: Asked, session: &Session, policy: &Policy, target: &Target
         Some(on) => {
             let slot = session.common.tunnels.take(on.max_tunnels).ok_or(Refusal::TooManyTunnels)?;
             let deadline = Instant::now() + on.handshake;
+            session.common.dialler.prepare_tls();
             Ok(Way::Terminate(Terminate { slot, leaves: Arc::clone(&on.leaves), deadline }))
         }
         None if policy.opaque_tunnels => Ok(Way::Opaque(dial_opaque(session, policy, target).await?)),

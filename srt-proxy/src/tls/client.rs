@@ -3,7 +3,7 @@
 use std::{
     fmt, io,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     thread,
 };
 
@@ -27,39 +27,54 @@ use crate::limits;
 /// The client side of TLS: which roots are trusted, and the sessions that can be resumed.
 #[derive(Clone)]
 pub struct UpstreamTls {
-    config: watch::Receiver<Option<Loaded>>,
+    roots: Arc<Mutex<Roots>>,
+}
+
+/// The host's roots and what was given besides, as far as they are loaded.
+enum Roots {
+    /// Nobody needed them so far. A proxy that terminates no TLS never will, and the start of one that does is
+    /// not slowed down by hundreds of files.
+    Unread(Vec<CertificateDer<'static>>),
+    /// A thread reads them, or has.
+    Reading(watch::Receiver<Option<Loaded>>),
 }
 
 type Loaded = Result<Arc<ClientConfig>, RootsError>;
 
 impl UpstreamTls {
-    /// Starts to load the host's roots (`SSL_CERT_FILE` and `SSL_CERT_DIR` are honoured) beside those of
-    /// `extra` PEM files. It takes tens of milliseconds, so another thread does it; [`UpstreamTls::connect`]
-    /// waits for it.
+    /// Will trust the host's roots (`SSL_CERT_FILE` and `SSL_CERT_DIR` are honoured) beside those of `extra` PEM
+    /// files. Only the latter are read now.
     ///
     /// # Errors
-    /// [`RootsError::File`] if one of the `extra` files has no certificate that can be used. Trouble with
-    /// the host's own roots shows in [`UpstreamTls::loaded`].
-    pub fn load(extra: &[PathBuf]) -> Result<Self, RootsError> {
+    /// [`RootsError::File`] if one of the `extra` files has no certificate that can be used.
+    pub fn new(extra: &[PathBuf]) -> Result<Self, RootsError> {
         let extra = extra.iter().map(|path| read_file(path)).collect::<Result<Vec<_>, _>>()?.concat();
-        let (report, config) = watch::channel(None);
-        thread::Builder::new()
-            .name("roots".to_owned())
-            .spawn(move || {
-                let loaded = load_roots(extra).map(configure);
-                // Nobody waits for it any more if the proxy is on its way out.
-                let _ = report.send(Some(loaded));
-            })
-            .map_err(|error| RootsError::Thread(Arc::new(error)))?;
-        Ok(Self { config })
+        Ok(Self { roots: Arc::new(Mutex::new(Roots::Unread(extra))) })
     }
 
-    /// Waits until the roots are loaded.
-    ///
-    /// # Errors
-    /// [`RootsError::NoRoots`]: no upstream can be verified, so none will be talked to over TLS.
-    pub async fn loaded(&self) -> Result<(), RootsError> {
-        self.client_config().await.map(|_| ())
+    /// Starts to load the roots if nobody has: an upstream will be talked to over TLS soon. It takes milliseconds,
+    /// so another thread does it; [`UpstreamTls::connect`] waits for it.
+    pub fn prepare(&self) {
+        let _ = self.reading();
+    }
+
+    fn reading(&self) -> watch::Receiver<Option<Loaded>> {
+        let mut roots = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
+        let extra = match &mut *roots {
+            Roots::Reading(config) => return config.clone(),
+            Roots::Unread(extra) => std::mem::take(extra),
+        };
+        let (report, config) = watch::channel(None);
+        let started = thread::Builder::new().name("roots".to_owned()).spawn({
+            let report = report.clone();
+            // Nobody waits for it any more if the proxy is on its way out.
+            move || drop(report.send(Some(load_roots(extra).map(configure))))
+        });
+        if let Err(error) = started {
+            report.send_replace(Some(Err(RootsError::Thread(Arc::new(error)))));
+        }
+        *roots = Roots::Reading(config.clone());
+        config
     }
 
     /// Completes the handshake on `stream`. The certificate must be for `host`, a name or an address.
@@ -79,7 +94,7 @@ impl UpstreamTls {
     }
 
     async fn client_config(&self) -> Loaded {
-        let mut config = self.config.clone();
+        let mut config = self.reading();
         let loaded = config.wait_for(Option::is_some).await.map_err(|_| RootsError::Lost)?;
         loaded.clone().expect("invariant: waited for it")
     }
@@ -87,7 +102,7 @@ impl UpstreamTls {
 
 impl fmt::Debug for UpstreamTls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("UpstreamTls").field("loaded", &self.config.borrow().is_some()).finish()
+        f.debug_struct("UpstreamTls").finish_non_exhaustive()
     }
 }
 

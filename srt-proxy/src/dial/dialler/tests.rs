@@ -27,7 +27,7 @@ fn dialler() -> (Dialler, Authority, TempDir) {
     let overrides =
         ["a.example=127.0.0.1", "b.example=127.0.0.1", "c.example=::1"].map(|text| text.parse().unwrap());
     let resolver = Resolver::with_files(overrides, "/nonexistent", "/nonexistent");
-    (Dialler::new(resolver, UpstreamTls::load(&[trusted]).unwrap()), authority, dir)
+    (Dialler::new(resolver, UpstreamTls::new(&[trusted]).unwrap()), authority, dir)
 }
 
 /// Loopback only at that port.

@@ -17,7 +17,7 @@ use crate::{
 
 /// A client that trusts `authority`, whatever the host trusts.
 fn trusting(pki: &Pki, authority: &Authority) -> UpstreamTls {
-    UpstreamTls::load(&[pki.write("trusted.pem", authority.certificate_pem())]).unwrap()
+    UpstreamTls::new(&[pki.write("trusted.pem", authority.certificate_pem())]).unwrap()
 }
 
 /// Serves one connection with a leaf of `authority` for `name` that was minted at `at`.
@@ -50,7 +50,7 @@ async fn a_certificate_for_the_host_is_accepted() {
     let pki = Pki::new();
     let authority = Authority::generate().unwrap();
     let tls = trusting(&pki, &authority);
-    tls.loaded().await.unwrap();
+    tls.client_config().await.unwrap();
     for name in ["a.example", "x_y.example", "127.0.0.1", "::1"] {
         let (stream, server) = serve(&authority, name, SystemTime::now());
         let mut stream = tls.connect(stream, &host(name)).await.unwrap();
@@ -111,7 +111,7 @@ async fn a_chain_through_an_unknown_ca_of_the_same_name_is_untrusted() {
 async fn answer(bytes: Option<&[u8]>) -> UpstreamTlsError {
     let pki = Pki::new();
     let tls = trusting(&pki, &Authority::generate().unwrap());
-    tls.loaded().await.unwrap();
+    tls.client_config().await.unwrap();
     let (stream, mut far) = duplex(64 * 1024);
     let host = host("a.example");
     let connect = tls.connect(stream, &host);
@@ -203,10 +203,10 @@ fn a_file_that_adds_no_root_is_an_error() {
         ("broken.pem", broken.as_str()),
     ] {
         let path = pki.write(name, text);
-        let error = UpstreamTls::load(std::slice::from_ref(&path)).unwrap_err();
+        let error = UpstreamTls::new(std::slice::from_ref(&path)).unwrap_err();
         assert!(error.to_string().contains(name), "{error}");
     }
-    let error = UpstreamTls::load(&[pki.path("absent.pem")]).unwrap_err();
+    let error = UpstreamTls::new(&[pki.path("absent.pem")]).unwrap_err();
     assert!(error.to_string().contains("absent.pem"), "{error}");
 }
 
@@ -215,15 +215,15 @@ fn a_private_key_beside_the_certificate_is_ignored() {
     let pki = Pki::new();
     pki.make_ca("ca", "P-256", "/CN=Test CA", &[KEY_USAGE]);
     let path = pki.write("both.pem", pki.ca_text("ca"));
-    UpstreamTls::load(&[path]).unwrap();
+    UpstreamTls::new(&[path]).unwrap();
 }
 
 /// Run by the next test in a process of its own, since the environment belongs to all threads.
 #[tokio::test]
 #[ignore = "run by the_environment_names_the_roots"]
 async fn report_loaded_roots() {
-    let outcome = UpstreamTls::load(&[]).unwrap().loaded().await;
-    println!("outcome: {}", outcome.map_or_else(|error| error.to_string(), |()| "loaded".to_owned()));
+    let outcome = UpstreamTls::new(&[]).unwrap().client_config().await;
+    println!("outcome: {}", outcome.map_or_else(|error| error.to_string(), |_| "loaded".to_owned()));
 }
 
 #[test]

@@ -114,7 +114,7 @@ async fn rustls_shakes_hands_over_a_unix_socket() {
     let pki = Pki::new();
     let authority = Authority::generate().unwrap();
     let ca = pki.write("ca.pem", authority.certificate_pem());
-    let roots = UpstreamTls::load(&[ca]).unwrap();
+    let roots = UpstreamTls::new(&[ca]).unwrap();
     let listener = UnixListener::bind(pki.path("socket")).unwrap();
     let leaf = LeafCache::new(authority).leaf(&host("::1")).unwrap();
     let server = tokio::spawn(async move {
