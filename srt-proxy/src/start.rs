@@ -31,6 +31,9 @@ use crate::tls::{Authority, CaError, LeafCache, RootsError, ServerTls, UpstreamT
 pub const USAGE: u8 = 2;
 const FAILED: u8 = 1;
 
+/// How many tasks a thread polls before it looks for new events, while there are tasks to poll.
+const EVENT_INTERVAL: u32 = 2;
+
 /// Why the proxy did not start, or could not go on.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
@@ -83,7 +86,10 @@ pub fn fail(status: u8, error: &dyn std::error::Error) -> ExitCode {
 pub fn run(config: Config) -> Result<(), StartError> {
     sys::tune_allocator();
     fds::raise_limit();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    // When a burst of verdicts wakes hundreds of requests at once, the first of them have their upstream's answer
+    // long before the last has been polled; looking for events only every 61 polls would let these wait.
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().event_interval(EVENT_INTERVAL).enable_all().build()?;
     let result = runtime.block_on(run_async(config));
     // Blocking tasks (a name being looked up) must not hold up the exit.
     runtime.shutdown_background();
