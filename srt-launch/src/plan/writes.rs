@@ -64,15 +64,11 @@ impl Writes {
 
     fn open(&mut self, scene: Scene<'_>, path: &Path, why: &Reason, out: &mut Compiled) {
         if is_own_tree(path) {
-            if !is_private_anyway(path) {
-                out.warnings.insert(format!(
-                    "{why}: the sandbox has a /proc and a /dev of its own; nothing is opened"
-                ));
-            }
-            return;
+            return tell_own_tree(path, why, out);
         }
         let lookup = scene.host.follow(path);
         match &lookup.found {
+            Found::There(place, _) if is_own_tree(place) => tell_own_tree(place, why, out),
             Found::There(place, kind) => {
                 match lookup.links.iter().find(|link| !is_of_the_system(link, scene)) {
                     // A command of an earlier run may have put it there, to be given more in this one.
@@ -248,8 +244,10 @@ impl Writes {
             Found::BelowFile(file) => deny_at(&file, Kind::File, why, out),
             // A `chmod` of the owner's would open the way.
             Found::Unknown(above) => deny_at(&above, Kind::Directory, why, out),
-            Found::Missing(parent, names) => self.absent.push((parent, names, why.clone())),
-            Found::Circle => {}
+            Found::Missing(parent, names) if !is_own_tree(&parent) => {
+                self.absent.push((parent, names, why.clone()));
+            }
+            Found::Missing(..) | Found::Circle => {}
         }
     }
 }
@@ -261,6 +259,14 @@ fn deny_at(place: &Path, kind: Kind, why: &Reason, out: &mut Compiled) {
     let node = out.rules.node(place);
     node.kind = Some(kind);
     say(&mut node.deny_write, why);
+}
+
+/// Says that an `allowWrite` opens nothing, unless that is what it asked for.
+fn tell_own_tree(path: &Path, why: &Reason, out: &mut Compiled) {
+    if !is_private_anyway(path) {
+        out.warnings
+            .insert(format!("{why}: the sandbox has a /proc and a /dev of its own; nothing is opened"));
+    }
 }
 
 /// What a private `/dev` has, writable for everybody.
