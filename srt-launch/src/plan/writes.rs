@@ -13,6 +13,7 @@ use super::{
     compile::{Compiled, SETTINGS, Scene, is_own_tree, setting},
     host::{Creation, Found, Kind, Lookup},
     model::{Placeholder, Reason},
+    protected::is_shared_by_all,
     readings::Effect,
     reads::unanchored,
     rules::say,
@@ -154,9 +155,15 @@ impl Writes {
         // Also where another file decides over this run, or none at all.
         self.deny(scene, &scene.bases.home.join(DEFAULT_NAME), &SETTINGS, out);
         for (root, _) in self.roots.clone() {
-            // A protected name stays protected where it is itself what is opened.
-            if root != scene.bases.cwd && scene.protected().is_protected_name(&root) {
-                self.deny(scene, &root, &MANDATORY, out);
+            for path in scene.protected().around(&root) {
+                self.deny(scene, &path, &MANDATORY, out);
+            }
+            // A protected name stays protected where it, or something in it, is itself what is opened.
+            // Whoever works in such a folder means to write there.
+            if let Some(name) = scene.protected().protected_name_above(&root)
+                && !scene.bases.cwd.starts_with(name)
+            {
+                self.deny(scene, name, &MANDATORY, out);
             }
         }
     }
@@ -289,9 +296,4 @@ fn is_of_the_system(link: &Path, scene: Scene<'_>) -> bool {
         .is_ok_and(|metadata| metadata.uid() == 0 && metadata.mode() & 0o022 == 0);
     let usual = ["/", "/var", "/usr"].iter().any(|place| parent == Path::new(place));
     of_root(link) && closed && (scene.host.uid() != 0 || usual)
-}
-
-/// Whether a directory is like `/tmp`: everybody makes names in it, and nobody removes another's.
-fn is_shared_by_all(directory: &Path) -> bool {
-    fs::symlink_metadata(directory).is_ok_and(|metadata| metadata.mode() & 0o1002 == 0o1002)
 }

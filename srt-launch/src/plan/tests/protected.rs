@@ -90,6 +90,31 @@ fn naming_a_protected_path_does_not_open_it() {
 }
 
 #[test]
+fn naming_a_part_of_what_is_protected_does_not_open_it() {
+    let mut tree = Tree::new(&[
+        "q/.vscode/sub/x",
+        "r/.git/HEAD",
+        "r/.git/objects/",
+        "r/.git/refs/",
+        "r/.git/hooks/sub/x",
+        "r/.husky/sub/x",
+        "r/src/x",
+        "wt/.git",
+    ]);
+    fs::write(tree.path("r/.git/config"), "[core]\nhooksPath = .husky\n").unwrap();
+    let parts = ["q/.vscode/sub", "r/.git/config", "r/.git/hooks/sub", "r/.husky/sub", "wt/.git"];
+    for part in parts {
+        check(&tree, json!({"allowWrite": [part]}), &[]);
+    }
+    check(&tree, json!({"allowWrite": ["r/src"]}), &["writable r/src"]);
+    // Hooks are no place to work in.
+    tree.inputs.cwd = tree.path("r/.git/hooks");
+    check(&tree, json!({"allowWrite": ["."]}), &[]);
+    tree.inputs.cwd = tree.path("q/.vscode");
+    check(&tree, json!({"allowWrite": ["sub"]}), &["writable q/.vscode/sub"]);
+}
+
+#[test]
 fn the_search_ends_where_it_shall() {
     let tree = Tree::new(&[
         "a/b/.bashrc",
