@@ -1,7 +1,7 @@
 //! `srt`: starts the proxy beside building the sandbox, runs the command, reports what was refused.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, Write};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
@@ -66,7 +66,6 @@ fn try_run(args: &SrtArgs, voice: &Voice) -> Result<i32, Error> {
             (proxy.uplink()?, Some(proxy))
         }
     };
-    warn_of_writable_programs(&inputs.settings.filesystem, voice)?;
     let outcome = front::run(&inputs, &command, uplink, voice)?;
     if !args.quiet {
         front::tell_violations(&outcome, &loaded.settings, &command);
@@ -151,6 +150,8 @@ impl Proxy {
         if let Some(control) = control {
             pass("--control-fd", control.as_raw_fd())?;
         }
+        // By us, when we read them.
+        command.arg("--settings-told");
         if voice.is_debug() {
             command.arg("--debug");
         }
@@ -173,25 +174,6 @@ fn beside_us(name: &str) -> io::Result<PathBuf> {
         return Ok(program);
     }
     Err(io::Error::new(io::ErrorKind::NotFound, format!("{} is missing", program.display())))
-}
-
-/// A command that can replace our programs is not held by the next run.
-fn warn_of_writable_programs(
-    filesystem: &srt_shared::settings::Filesystem,
-    voice: &Voice,
-) -> Result<(), Error> {
-    let Some(folder) = std::env::current_exe()?.canonicalize()?.parent().map(Path::to_path_buf) else {
-        return Ok(());
-    };
-    let roots = filesystem.allow_write.iter().filter_map(|entry| fs::canonicalize(&entry.path).ok());
-    let writable = filesystem.disabled || roots.into_iter().any(|root| folder.starts_with(root));
-    if writable && access(&folder, AccessFlags::W_OK).is_ok() {
-        voice.warn(&format!(
-            "the command can write to {}, where srt itself is: it could replace what holds the next one",
-            folder.display()
-        ))?;
-    }
-    Ok(())
 }
 
 /// Opened before the command runs: if it cannot be, nothing has run yet, and a command that may write beside it cannot

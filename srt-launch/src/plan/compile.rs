@@ -51,6 +51,7 @@ pub(super) fn compile(scene: Scene<'_>) -> Compiled {
         out.add_temp_dir(scene);
         out.add_own(scene);
         out.keep_kernel_tree();
+        out.tell_writable_programs(scene);
         return out;
     }
     let mut writes = Writes::default();
@@ -71,6 +72,7 @@ pub(super) fn compile(scene: Scene<'_>) -> Compiled {
     writes.add_absent(scene, &mut out);
     out.keep_kernel_tree();
     out.tell_not_entered(&findings);
+    out.tell_writable_programs(scene);
     out.tell_overruled();
     out
 }
@@ -193,6 +195,16 @@ impl Compiled {
             self.warnings.insert(format!(
                 "{mount:?} is a remote mount and is not searched: patterns and protected names hold there only where \
                  an entry of filesystem names it"
+            ));
+        }
+    }
+
+    fn tell_writable_programs(&mut self, scene: Scene<'_>) {
+        let Some(folder) = &scene.inputs.programs else { return };
+        if self.rules.access(folder).writable() && scene.could_change(folder) {
+            self.warnings.insert(format!(
+                "the command can write to {}, where srt itself is: it could replace what holds the next one",
+                folder.display()
             ));
         }
     }

@@ -227,6 +227,23 @@ fn disabled_restricts_nothing() {
 }
 
 #[test]
+fn programs_that_could_be_replaced_are_warned_of() {
+    let mut tree = Tree::new(&["h/bin/srt", "f"]);
+    tree.inputs.programs = Some(tree.path("h/bin"));
+    for (lists, warned) in [
+        (json!({"allowWrite": ["."]}), false),
+        (json!({"allowWrite": ["~"]}), true),
+        (json!({"allowWrite": ["~/b*", "~/bin/**"]}), true),
+        (json!({"allowWrite": ["~"], "denyWrite": ["~/bin"]}), false),
+        (json!({"disabled": true}), true),
+    ] {
+        let planned = tree.plan(lists.clone());
+        let told = planned.plan.warnings.iter().any(|warning| warning.contains("where srt itself is"));
+        assert_eq!(told, warned, "{lists}: {:?}", planned.plan.warnings);
+    }
+}
+
+#[test]
 fn own_trees_are_not_opened() {
     let tree = Tree::new(&[]);
     let planned = tree.plan(json!({"allowWrite": ["/dev/null", "/dev/stdout", "/dev/shm", "/dev/tty", "/dev"], "denyWrite": ["/dev/null", "/proc/x"]}));
