@@ -62,7 +62,7 @@ fn try_run(args: &SrtArgs, voice: &Voice) -> Result<i32, Error> {
             (Uplink::Relay(relay), None)
         }
         None => {
-            let proxy = Proxy::start(&loaded, control.as_ref(), voice)?;
+            let proxy = Proxy::start(&loaded, control.as_ref(), voice.is_debug())?;
             (proxy.uplink()?, Some(proxy))
         }
     };
@@ -123,14 +123,15 @@ fn control_descriptor(number: RawFd) -> Result<OwnedFd, Error> {
 }
 
 /// A running `srt-proxy`, which ends when this process does, however.
-struct Proxy {
+pub struct Proxy {
     attach: OwnedFd,
     _lifeline: OwnedFd,
     _child: Child,
 }
 
 impl Proxy {
-    fn start(loaded: &Loaded, control: Option<&OwnedFd>, voice: &Voice) -> Result<Self, Error> {
+    /// Starts it with the network half of the settings, and perhaps with where more of them come from.
+    pub fn start(loaded: &Loaded, control: Option<&OwnedFd>, debug: bool) -> Result<Self, Error> {
         let program = beside_us("srt-proxy")?;
         let (attach, theirs) =
             socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)?;
@@ -152,7 +153,7 @@ impl Proxy {
         }
         // By us, when we read them.
         command.arg("--settings-told");
-        if voice.is_debug() {
+        if debug {
             command.arg("--debug");
         }
         // Out of the way of Ctrl-C: the command decides what it means, and may want to say goodbye to a server.
@@ -161,7 +162,8 @@ impl Proxy {
         Ok(Self { attach, _lifeline: lifeline, _child: child })
     }
 
-    fn uplink(&self) -> Result<Uplink, Error> {
+    /// A way for one sandbox to attach to it.
+    pub fn uplink(&self) -> Result<Uplink, Error> {
         let request = Attach::new(format!("srt-{}", getpid()), vec![ListenerKind::Proxy], Vec::new())?;
         Ok(Uplink::Attach { socket: self.attach.try_clone()?, request })
     }

@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use serde_json::{Value, json};
 use srt_shared::event::{Event, EventKind, RefusalCode};
 use srt_tests::program::{Finished, Program};
-use srt_tests::proxy::TestUpstream;
+use srt_tests::proxy::{Pki, TestUpstream};
 use srt_tests::sandbox_run::{Folder, hello_once, settings};
 
 fn folder() -> Folder {
@@ -218,6 +218,16 @@ fn further_settings_that_no_proxy_of_ours_reads_are_warned_of() {
     let run = folder.srt().fd("--control-fd", read.into()).arg("true").run().succeeded();
     assert!(run.stderr.contains("--control-fd has no effect"), "{}", run.stderr);
     assert_eq!(srt(&folder, ["true"]).succeeded().stderr, "");
+}
+
+#[test]
+fn the_authority_may_lie_in_the_home_and_its_key_is_read_by_the_proxy_alone() {
+    let ca = json!({"caCertPath": "~/ca.pem", "caKeyPath": "~/ca.pem"});
+    let folder = Folder::new(&settings(json!({"tlsTerminate": ca})));
+    fs::write(folder.home().join("ca.pem"), Pki::new().proxy_ca_text()).unwrap();
+    let run =
+        srt(&folder, ["-c", "cat ~/ca.pem; grep -c CERTIFICATE $SSL_CERT_FILE > /dev/null"]).succeeded();
+    assert_eq!(run.text(), "");
 }
 
 #[test]
