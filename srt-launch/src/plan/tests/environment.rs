@@ -222,3 +222,12 @@ fn explanations() {
     assert_eq!(json["network"], "none");
     assert_eq!(json["environment"]["unset"], json!(["SRT_DEBUG"]));
 }
+
+#[test]
+fn names_of_files_write_no_lines_of_an_explanation() {
+    let tree = Tree::new(&["a\u{1b}[31m\nwritable\n  /etc/x.key", "b.key"]);
+    let planned = tree.plan(json!({"denyRead": ["**/*.key"]}));
+    let text = Explanation::new(&planned.plan, &tree.inputs).to_string();
+    assert!(text.contains(r"/a\u{1b}[31m\nwritable\n  /etc/x.key"), "{text}");
+    assert!(!text.contains('\u{1b}') && !text.contains("\n  /etc/x.key"), "{text}");
+}
