@@ -9,6 +9,7 @@ use std::{
 use srt_shared::settings::PathEntry;
 
 use super::{
+    git_config::Obeyed,
     host::{Creation, Found, Host, Kind, Lookup, absolute},
     model::{Inputs, Placeholder, Reason},
     protected::Protected,
@@ -39,6 +40,8 @@ pub(super) struct Scene<'a> {
     pub(super) host: &'a Host,
     /// Where `~` and relative entries start, resolved: both are the caller's word, links on the way included.
     pub(super) bases: Bases<'a>,
+    /// What the user's own configuration makes git obey everywhere.
+    pub(super) user_git: &'a Obeyed,
 }
 
 /// Compiles the settings. The order of their entries makes no difference.
@@ -256,6 +259,7 @@ impl<'a> Scene<'a> {
         Protected {
             host: self.host,
             home: self.bases.home,
+            user_git: self.user_git,
             allow_git_config: self.inputs.settings.filesystem.allow_git_config,
         }
     }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    git_config::{obeyed, read_small},
+    git_config::{Obeyed, obeyed, read_small},
     host::{Found, Host, Kind, absolute},
     walk::Listing,
 };
@@ -38,6 +38,8 @@ pub(super) struct Protected<'a> {
     pub(super) host: &'a Host,
     /// What `~` means.
     pub(super) home: &'a Path,
+    /// What `~/.gitconfig` makes git obey in every repository.
+    pub(super) user_git: &'a Obeyed,
     /// `filesystem.allowGitConfig`
     pub(super) allow_git_config: bool,
 }
@@ -98,6 +100,12 @@ impl Protected<'_> {
         paths
     }
 
+    /// What `~/.gitconfig` includes and obeys, which is as good as that file: hooks in one place for all repositories.
+    pub(super) fn of_user(self) -> Vec<PathBuf> {
+        let everywhere = self.user_git.hooks.iter().filter(|hooks| hooks.is_absolute());
+        everywhere.chain(&self.user_git.includes).cloned().collect()
+    }
+
     /// The protected folder or file that a path lies in or is.
     pub(super) fn protected_name_above(self, path: &Path) -> Option<&Path> {
         path.ancestors().find(|above| self.is_protected_name(above))
@@ -138,7 +146,8 @@ impl Protected<'_> {
         let obeyed = obeyed(&config, self.home);
         paths.push(common.join("hooks"));
         // Git starts them at the top of the work tree, or where there is none in the git directory.
-        paths.extend(obeyed.hooks.iter().map(|hooks| absolute(top.unwrap_or(&common), hooks)));
+        let hooks = obeyed.hooks.iter().chain(&self.user_git.hooks);
+        paths.extend(hooks.map(|hooks| absolute(top.unwrap_or(&common), hooks)));
         if !self.allow_git_config {
             paths.push(config);
             paths.extend(obeyed.includes.iter().cloned());

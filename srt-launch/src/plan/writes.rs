@@ -152,6 +152,9 @@ impl Writes {
                 self.deny(scene, &path, &MANDATORY, out);
             }
         }
+        for path in scene.protected().of_user() {
+            self.deny(scene, &path, &MANDATORY, out);
+        }
         // Also where another file decides over this run, or none at all.
         self.deny(scene, &scene.bases.home.join(DEFAULT_NAME), &SETTINGS, out);
         for (root, _) in self.roots.clone() {
