@@ -86,7 +86,7 @@ pub struct LaunchArgs {
     pub proxy_unix: Option<PathBuf>,
 
     /// Lead the network to the HTTP proxy at this address
-    #[arg(long, value_name = "HOST:PORT", group = "uplink")]
+    #[arg(long, value_name = "HOST:PORT", group = "uplink", value_parser = parse_address)]
     pub proxy: Option<String>,
 
     /// Name of the sandbox in the proxy's events
@@ -175,6 +175,15 @@ fn parse_variable(text: &str) -> Result<(OsString, OsString), String> {
     }
 }
 
+/// What is no address would only be found out connection by connection, by the command.
+fn parse_address(text: &str) -> Result<String, String> {
+    let (host, port) = text.rsplit_once(':').unwrap_or_default();
+    let bracketed = host.starts_with('[') && host.ends_with(']');
+    let host_fits = !host.is_empty() && !host.contains('/') && (bracketed || !host.contains(':'));
+    let port_fits = port.parse::<u16>().is_ok_and(|port| port > 0);
+    if host_fits && port_fits { Ok(text.to_owned()) } else { Err("write HOST:PORT".to_owned()) }
+}
+
 fn parse_allowed(text: &str) -> Result<DomainPattern, String> {
     DomainPattern::parse_settings(text, ListKind::Allowed).map_err(|e| e.to_string())
 }
@@ -232,6 +241,17 @@ mod tests {
             assert!(SrtArgs::try_parse_from(args).is_err(), "{bad:?}");
         }
         assert_eq!(srt(&["--control-fd", "3", "true"]).control_fd, Some(3));
+    }
+
+    #[test]
+    fn the_proxy_is_an_address() {
+        let parse = |address| LaunchArgs::try_parse_from(["srt-launch", "--proxy", address, "true"]);
+        for bad in ["", "x", ":1", "h:", "h:0", "h:65536", "http://h:1", "::1:80", "h:p"] {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
+        for good in ["127.0.0.1:8080", "[::1]:80", "proxy.corp:3128"] {
+            assert_eq!(parse(good).unwrap().proxy.as_deref(), Some(good));
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `srt`: starts the proxy beside building the sandbox, runs the command, reports what was refused.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, Write};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
@@ -62,11 +62,10 @@ fn try_run(args: &SrtArgs, voice: &Voice) -> Result<i32, Error> {
             (Uplink::Relay(relay), None)
         }
         None => {
-            let proxy = Proxy::start(&loaded, control.as_ref(), voice)?;
+            let proxy = Proxy::start(&loaded, control.as_ref(), voice.is_debug())?;
             (proxy.uplink()?, Some(proxy))
         }
     };
-    warn_of_writable_programs(&inputs.settings.filesystem, voice)?;
     let outcome = front::run(&inputs, &command, uplink, voice)?;
     if !args.quiet {
         front::tell_violations(&outcome, &loaded.settings, &command);
@@ -124,14 +123,15 @@ fn control_descriptor(number: RawFd) -> Result<OwnedFd, Error> {
 }
 
 /// A running `srt-proxy`, which ends when this process does, however.
-struct Proxy {
+pub struct Proxy {
     attach: OwnedFd,
     _lifeline: OwnedFd,
     _child: Child,
 }
 
 impl Proxy {
-    fn start(loaded: &Loaded, control: Option<&OwnedFd>, voice: &Voice) -> Result<Self, Error> {
+    /// Starts it with the network half of the settings, and perhaps with where more of them come from.
+    pub fn start(loaded: &Loaded, control: Option<&OwnedFd>, debug: bool) -> Result<Self, Error> {
         let program = beside_us("srt-proxy")?;
         let (attach, theirs) =
             socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)?;
@@ -151,7 +151,9 @@ impl Proxy {
         if let Some(control) = control {
             pass("--control-fd", control.as_raw_fd())?;
         }
-        if voice.is_debug() {
+        // By us, when we read them.
+        command.arg("--settings-told");
+        if debug {
             command.arg("--debug");
         }
         // Out of the way of Ctrl-C: the command decides what it means, and may want to say goodbye to a server.
@@ -160,7 +162,8 @@ impl Proxy {
         Ok(Self { attach, _lifeline: lifeline, _child: child })
     }
 
-    fn uplink(&self) -> Result<Uplink, Error> {
+    /// A way for one sandbox to attach to it.
+    pub fn uplink(&self) -> Result<Uplink, Error> {
         let request = Attach::new(format!("srt-{}", getpid()), vec![ListenerKind::Proxy], Vec::new())?;
         Ok(Uplink::Attach { socket: self.attach.try_clone()?, request })
     }
@@ -173,25 +176,6 @@ fn beside_us(name: &str) -> io::Result<PathBuf> {
         return Ok(program);
     }
     Err(io::Error::new(io::ErrorKind::NotFound, format!("{} is missing", program.display())))
-}
-
-/// A command that can replace our programs is not held by the next run.
-fn warn_of_writable_programs(
-    filesystem: &srt_shared::settings::Filesystem,
-    voice: &Voice,
-) -> Result<(), Error> {
-    let Some(folder) = std::env::current_exe()?.canonicalize()?.parent().map(Path::to_path_buf) else {
-        return Ok(());
-    };
-    let roots = filesystem.allow_write.iter().filter_map(|entry| fs::canonicalize(&entry.path).ok());
-    let writable = filesystem.disabled || roots.into_iter().any(|root| folder.starts_with(root));
-    if writable && access(&folder, AccessFlags::W_OK).is_ok() {
-        voice.warn(&format!(
-            "the command can write to {}, where srt itself is: it could replace what holds the next one",
-            folder.display()
-        ))?;
-    }
-    Ok(())
 }
 
 /// Opened before the command runs: if it cannot be, nothing has run yet, and a command that may write beside it cannot

@@ -19,13 +19,20 @@ use crate::prepare::{self, Voice, Wishes};
 use crate::proxy::{Ignored, Relay, RelayTarget, report};
 use crate::{connect, exit, hint, sys, trust};
 
-/// Host and port, if this program was started under the name of the connect helper.
-pub fn asked_to_connect(mut args: impl Iterator<Item = OsString>) -> Option<(String, String)> {
+/// The exit status of the connect helper, if this program was started under its name.
+pub fn connect(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     let program = args.next()?;
     if Path::new(&program).file_name() != Some(OsStr::new(connect::NAME)) {
         return None;
     }
-    Some((args.next()?.into_string().ok()?, args.next()?.into_string().ok()?))
+    let words: Vec<String> = args.map_while(|word| word.into_string().ok()).collect();
+    Some(match words.as_slice() {
+        [host, port] => connect::run(host, port),
+        _ => {
+            eprintln!("sandbox proxy: usage: {} HOST PORT", program.display());
+            exit::code(exit::OWN_FAILURE)
+        }
+    })
 }
 
 /// Help and version are no failures; anything else is ours, not the command's.

@@ -10,7 +10,16 @@ use crate::apply::{Failure, Step};
 /// One line for whoever can change it; `None` where we know nothing.
 pub fn hint(failure: &Failure) -> Option<&'static str> {
     let errno = Errno::from_raw(failure.errno);
+    // The marker that every command of ours finds.
+    let nested = std::env::var_os("SANDBOX_RUNTIME").is_some();
     match (failure.step, errno) {
+        (Step::Namespaces, _) if nested => Some(
+            "this runs in a sandbox already, which lets nobody make another one: `allowNestedUserNamespaces` in the \
+             settings of the outer one would",
+        ),
+        (Step::Proc, Errno::EPERM) if nested => {
+            Some("this runs in a sandbox already, whose /proc is masked: set `enableWeakerNestedSandbox`")
+        }
         (Step::Namespaces, Errno::ENOSPC) => {
             Some("raise user.max_user_namespaces (sysctl -w user.max_user_namespaces=10000)")
         }

@@ -6,11 +6,11 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use srt_launch::args::{LaunchArgs, print_completions};
-use srt_launch::{connect, exit, front};
+use srt_launch::{exit, front};
 
 fn main() -> ExitCode {
-    if let Some((host, port)) = front::asked_to_connect(env::args_os()) {
-        return connect::run(&host, &port);
+    if let Some(status) = front::connect(env::args_os()) {
+        return status;
     }
     let args = match LaunchArgs::try_parse() {
         Ok(args) => args,

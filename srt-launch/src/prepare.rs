@@ -130,6 +130,10 @@ pub fn inputs(loaded: &Loaded, network: Network, wishes: Wishes) -> Result<Input
         trust: None,
         pass_fds: wishes.pass_fds,
         own_state: wishes.hidden.into_iter().chain([state_folder()]).collect(),
+        programs: env::current_exe()
+            .and_then(|program| program.canonicalize())
+            .ok()
+            .and_then(|program| program.parent().map(Path::to_path_buf)),
         // They come and go: looked for before each plan.
         foreign_placeholders: Vec::new(),
     })

@@ -71,6 +71,10 @@ pub struct Args {
     #[arg(long, value_name = "FD")]
     settings_fd: Option<RawFd>,
 
+    /// Say nothing of keys in these settings that have no effect: whoever starts us has said it
+    #[arg(long, requires = "settings_fd")]
+    settings_told: bool,
+
     /// Replace the settings by each line (JSON, complete settings) that comes on this descriptor
     #[arg(long, value_name = "FD", requires = "settings_fd")]
     control_fd: Option<RawFd>,
@@ -153,6 +157,8 @@ pub struct Config {
     pub decider: Option<DeciderOn>,
     /// Where the settings come from.
     pub settings: Option<FdArg>,
+    /// Whether somebody else has told their warnings.
+    pub settings_told: bool,
     /// Where further settings come from.
     pub control: Option<FdArg>,
     /// Whose end stops us.
@@ -223,6 +229,7 @@ impl Args {
             attach: self.attach_fd.map(fd("--attach-fd")),
             decider,
             settings: self.settings_fd.map(fd("--settings-fd")),
+            settings_told: self.settings_told,
             control: self.control_fd.map(fd("--control-fd")),
             lifeline: self.lifeline_fd.map(fd("--lifeline-fd")),
             ca: self.ca_fd.map(fd("--ca-fd")),

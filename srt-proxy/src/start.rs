@@ -110,7 +110,7 @@ async fn run_async(config: Config) -> Result<(), StartError> {
     let upstream_tls = UpstreamTls::new(&config.upstream_ca)?;
     let ca = config.ca;
     let leaves = tokio::task::spawn_blocking(move || load_ca(ca));
-    let settings = config.settings.map(read_settings).transpose()?;
+    let settings = config.settings.map(|arg| read_settings(arg, config.settings_told)).transpose()?;
 
     let told_to_stop = told_to_stop(lifeline);
     tokio::pin!(told_to_stop);
@@ -200,10 +200,10 @@ fn govern(
     }
 }
 
-fn read_settings(arg: FdArg) -> Result<Settings, StartError> {
+fn read_settings(arg: FdArg, told: bool) -> Result<Settings, StartError> {
     let document = fds::read_to_end(arg, limits::SETTINGS)?;
     let parsed = Settings::parse(&document).map_err(|problems| StartError::Settings(problems.to_string()))?;
-    for warning in &parsed.warnings {
+    for warning in parsed.warnings.iter().filter(|_| !told) {
         log::tell(format_args!("{}: {warning}", arg.flag));
     }
     Ok(parsed.settings)

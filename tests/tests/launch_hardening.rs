@@ -125,6 +125,31 @@ fn memory_of_the_machine_is_not_shown_to_root() {
     assert_eq!(run(&mut sandbox.script(script)).1, "");
 }
 
+/// Where everything is writable, denies in `/proc` and the state of another run bring back neither the host's `/proc`
+/// nor its `/dev`.
+#[test]
+fn a_writable_root_has_its_own_proc_and_dev() {
+    let other = Sandbox::new(json!({"allowWrite": ["."], "denyWrite": ["absent"]}));
+    let mut other =
+        other.script("echo up; read -r _").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(other.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "up\n");
+    let script = "exec 2>/dev/null
+        [ $(ls -d /proc/[0-9]* | wc -l) -lt 9 ] || echo processes of the host
+        [ -z \"$(ls -A /dev/shm)\" ] || echo its memory
+        [ -e /dev/srt ] || echo its devices
+        echo > /proc/sys/kernel/domainname && echo its switches
+        true";
+    for lists in [json!({"disabled": true}), json!({"allowWrite": ["/"], "denyRead": ["/proc/cpuinfo"]})] {
+        let sandbox = Sandbox::new(lists.clone());
+        let (status, stdout, stderr) = run(&mut sandbox.script(script));
+        assert_eq!((status, stdout.as_str()), (Some(0), ""), "{lists}: {stderr}");
+    }
+    drop(other.stdin.take());
+    other.wait().unwrap();
+}
+
 /// Runs of other users in the same folder must see what is a placeholder.
 #[test]
 fn the_manifest_is_readable_whatever_the_umask() {

@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use serde_json::{Value, json};
 use srt_shared::event::{Event, EventKind, RefusalCode};
 use srt_tests::program::{Finished, Program};
-use srt_tests::proxy::TestUpstream;
+use srt_tests::proxy::{Pki, TestUpstream};
 use srt_tests::sandbox_run::{Folder, hello_once, settings};
 
 fn folder() -> Folder {
@@ -205,7 +205,7 @@ fn what_is_weaker_than_it_looks_is_warned_of_and_an_error_when_strict() {
     settings["network"]["soon"] = json!(true);
     let folder = Folder::new(&settings);
     let run = srt(&folder, ["true"]).succeeded();
-    assert!(run.stderr.contains("network.soon"), "{}", run.stderr);
+    assert_eq!(run.stderr.matches("network.soon").count(), 1, "{}", run.stderr);
     let run = srt(&folder, ["--strict", "touch", "ran"]);
     assert_eq!(run.status.code(), Some(125));
     assert!(!folder.work().join("ran").exists());
@@ -221,6 +221,16 @@ fn further_settings_that_no_proxy_of_ours_reads_are_warned_of() {
 }
 
 #[test]
+fn the_authority_may_lie_in_the_home_and_its_key_is_read_by_the_proxy_alone() {
+    let ca = json!({"caCertPath": "~/ca.pem", "caKeyPath": "~/ca.pem"});
+    let folder = Folder::new(&settings(json!({"tlsTerminate": ca})));
+    fs::write(folder.home().join("ca.pem"), Pki::new().proxy_ca_text()).unwrap();
+    let run =
+        srt(&folder, ["-c", "cat ~/ca.pem; grep -c CERTIFICATE $SSL_CERT_FILE > /dev/null"]).succeeded();
+    assert_eq!(run.text(), "");
+}
+
+#[test]
 fn ssh_inside_is_led_to_the_proxy_and_told_why_not() {
     let reasons = json!({"*:22": "use https"});
     let network =
@@ -230,6 +240,12 @@ fn ssh_inside_is_led_to_the_proxy_and_told_why_not() {
     assert_eq!(run.status.code(), Some(255), "{run:?}");
     assert!(run.stderr.contains("sandbox proxy: a.localhost:22: 403 use https"), "{}", run.stderr);
     assert!(run.stderr.contains("deny network-outbound a.localhost:22 (use https)"), "{}", run.stderr);
+    // What it is given is never taken for a command.
+    for words in ["", "true", "a.localhost 22 more"] {
+        let run = srt(&folder, ["-c", &format!("/dev/srt/connect {words}")]);
+        assert_eq!(run.status.code(), Some(125), "{words}: {run:?}");
+        assert_eq!(run.stderr, "sandbox proxy: usage: /dev/srt/connect HOST PORT\n");
+    }
 }
 
 #[test]

@@ -1,3 +1,5 @@
+use std::path::{Path, PathBuf};
+
 use serde_json::Value;
 
 use super::{
@@ -33,6 +35,14 @@ pub struct PathEntry {
     pub path: String,
     /// Whether `*`, `?`, `[` and a final `/**` are part of the name.
     pub literal: bool,
+}
+
+/// What a path of the settings that starts with `~` names; `None` for every other path, and without a home.
+pub fn in_home(path: &str, home: Option<&Path>) -> Option<PathBuf> {
+    match path.strip_prefix('~')? {
+        "" => home.map(Path::to_path_buf),
+        rest => Some(home?.join(rest.strip_prefix('/')?.trim_start_matches('/'))),
+    }
 }
 
 impl Filesystem {

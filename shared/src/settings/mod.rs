@@ -26,7 +26,7 @@ use serde_json::Value;
 
 pub use credentials::{AwsPair, CredentialFile, CredentialMode, Credentials, EnvVar, SigV4};
 pub use elsewhere::{Elsewhere, Ripgrep, SeccompHelper, SrtWin, Windows};
-pub use filesystem::{Filesystem, PathEntry};
+pub use filesystem::{Filesystem, PathEntry, in_home};
 pub use load::{DEFAULT_NAME, LoadError, Loaded, Source, load};
 pub use network::{AmbiguousTarget, MitmProxy, Network, ParentProxy};
 pub use proxy_url::{ProxyLogin, ProxyScheme, ProxyUrl, ProxyUrlError};

@@ -1,6 +1,6 @@
 mod faults;
 
-use std::fs;
+use std::{fs, path::Path};
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -271,4 +271,15 @@ proptest! {
     fn any_bytes_are_settings_or_problems(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
         prop_assert!(Settings::parse(&bytes).is_err());
     }
+}
+
+#[test]
+fn a_tilde_is_the_home_only_where_it_stands_alone() {
+    let home = Some(Path::new("/h"));
+    for (path, found) in
+        [("~", Some("/h")), ("~/a", Some("/h/a")), ("~//a", Some("/h/a")), ("~a", None), ("a/~", None)]
+    {
+        assert_eq!(in_home(path, home).as_deref(), found.map(Path::new), "{path}");
+    }
+    assert_eq!(in_home("~/a", None), None);
 }

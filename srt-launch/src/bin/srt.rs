@@ -7,11 +7,11 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use srt_launch::args::{SrtArgs, print_completions};
-use srt_launch::{check, compose, connect, exit, front};
+use srt_launch::{check, compose, exit, front};
 
 fn main() -> ExitCode {
-    if let Some((host, port)) = front::asked_to_connect(env::args_os()) {
-        return connect::run(&host, &port);
+    if let Some(status) = front::connect(env::args_os()) {
+        return status;
     }
     let rest = env::args_os().skip(2);
     match env::args_os().nth(1).as_deref().and_then(OsStr::to_str) {

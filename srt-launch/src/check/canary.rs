@@ -171,7 +171,8 @@ impl fmt::Display for Canary {
 }
 
 /// A canary in its sandbox: its name and the scene. Returns what became of it as an exit status.
-pub fn run_inside(mut arguments: impl Iterator<Item = OsString>) -> i32 {
+pub fn run_inside(arguments: impl IntoIterator<Item = OsString>) -> i32 {
+    let mut arguments = arguments.into_iter();
     let name = arguments.next().unwrap_or_default();
     let canary = Canary::ALL.into_iter().find(|canary| *canary.name() == name);
     let (Some(canary), Some(scene)) = (canary, Scene::parse(arguments)) else { return exit::OWN_FAILURE };

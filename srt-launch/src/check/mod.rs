@@ -4,8 +4,10 @@
 //! canary that would get out if it did not hold.
 
 mod canary;
+mod connection;
 
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::fs;
 use std::io::Write;
 use std::net::TcpListener;
@@ -13,14 +15,16 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 use nix::unistd::{geteuid, getpid, mkdtemp};
-use srt_shared::settings::{Source, load};
+use srt_shared::settings::{Loaded, Source, load};
 
 use crate::apply::Failure;
-use crate::launch::{self, Outcome, Uplink};
+use crate::compose::Proxy;
+use crate::launch::{self, Uplink};
 use crate::limits::PLAN_ATTEMPTS;
-use crate::plan::Inputs;
+use crate::plan::{Inputs, Network};
 use crate::{exit, hint, prepare};
 use canary::{Canary, Scene};
+use connection::{Servers, Way};
 
 type Error = Box<dyn std::error::Error>;
 
@@ -28,7 +32,10 @@ type Error = Box<dyn std::error::Error>;
 pub fn run(mut arguments: impl Iterator<Item = OsString>) -> i32 {
     match arguments.next() {
         None => report(),
-        Some(word) if word == INSIDE => canary::run_inside(arguments),
+        Some(word) if word == INSIDE => {
+            let words: Vec<OsString> = arguments.collect();
+            Way::run_inside(&words).unwrap_or_else(|| canary::run_inside(words))
+        }
         Some(word) => {
             let known = word == "--help" || word == "-h";
             let text = "Usage: srt check\n\nBuilds a sandbox and says what holds on this machine, and what to change \
@@ -49,6 +56,7 @@ const INSIDE: &str = "--inside";
 /// What a canary's exit status says.
 const REFUSED: i32 = 0;
 const GOT_OUT: i32 = 1;
+const NOT_REACHED: i32 = 2;
 
 fn report() -> i32 {
     match try_all() {
@@ -69,26 +77,46 @@ fn try_all() -> Result<bool, Error> {
     let cage = Cage::make()?;
     let mut all = true;
     for canary in Canary::ALL {
-        let finding = cage.find(canary)?;
-        all &= matches!(finding, Finding::Holds);
-        let mut out = std::io::stdout().lock();
-        match finding {
-            Finding::Holds => writeln!(out, "holds          {canary}")?,
-            Finding::DoesNotHold => {
-                writeln!(out, "DOES NOT HOLD  {canary}\n               change: {}", canary.remedy())?;
-            }
-            Finding::CannotTell(why) => writeln!(out, "cannot tell    {canary}: {why}")?,
-            Finding::NoSandbox(failure) => {
-                writeln!(out, "NO SANDBOX     {failure}")?;
-                if let Some(hint) = hint::hint(&failure) {
-                    writeln!(out, "               change: {hint}")?;
-                }
-                // The others would say the same.
-                return Ok(false);
-            }
+        match tell(&canary, canary.remedy(), cage.find(canary)?)? {
+            Told::Holds => {}
+            Told::Fails => all = false,
+            // The others would say the same.
+            Told::Ends => return Ok(false),
         }
     }
+    let proxy = Proxy::start(&cage.loaded, None, false)?;
+    for way in Way::ALL {
+        const REMEDY: &str = "the proxy lets through what the settings do not allow; please report this";
+        all &= matches!(tell(&way, REMEDY, cage.go(way, &proxy)?)?, Told::Holds);
+    }
     Ok(all)
+}
+
+enum Told {
+    Holds,
+    Fails,
+    /// There is no sandbox to try anything in.
+    Ends,
+}
+
+fn tell(what: &dyn Display, remedy: &str, finding: Finding) -> Result<Told, Error> {
+    let mut out = std::io::stdout().lock();
+    match finding {
+        Finding::Holds => {
+            writeln!(out, "holds          {what}")?;
+            return Ok(Told::Holds);
+        }
+        Finding::DoesNotHold => writeln!(out, "DOES NOT HOLD  {what}\n               change: {remedy}")?,
+        Finding::CannotTell(why) => writeln!(out, "cannot tell    {what}: {why}")?,
+        Finding::NoSandbox(failure) => {
+            writeln!(out, "NO SANDBOX     {failure}")?;
+            if let Some(hint) = hint::hint(&failure) {
+                writeln!(out, "               change: {hint}")?;
+            }
+            return Ok(Told::Ends);
+        }
+    }
+    Ok(Told::Fails)
 }
 
 enum Finding {
@@ -99,11 +127,25 @@ enum Finding {
     NoSandbox(Failure),
 }
 
+impl Finding {
+    fn of(result: Result<i32, Failure>) -> Self {
+        match result {
+            Err(failure) => Self::NoSandbox(failure),
+            Ok(REFUSED) => Self::Holds,
+            Ok(GOT_OUT) => Self::DoesNotHold,
+            Ok(NOT_REACHED) => Self::CannotTell("what is allowed is not reached either".to_owned()),
+            Ok(status) => Self::CannotTell(format!("it ended with status {status}")),
+        }
+    }
+}
+
 /// Settings for a sandbox, and around it what its canaries try to reach.
 struct Cage {
     folder: PathBuf,
     scene: Scene,
+    loaded: Loaded,
     inputs: Inputs,
+    servers: Servers,
     _socket: UnixListener,
     _port: TcpListener,
 }
@@ -120,8 +162,10 @@ impl Cage {
         fs::write(path("secret"), "secret\n")?;
         fs::write(path("work/denied"), "")?;
         let settings = path("settings.json");
+        let servers = Servers::start()?;
+        let allowed = format!("127.0.0.1:{}", servers.allowed);
         let document = serde_json::json!({
-            "network": {"allowedDomains": [], "deniedDomains": []},
+            "network": {"allowedDomains": [allowed], "deniedDomains": []},
             "filesystem": {
                 "denyRead": [path("secret")], "allowWrite": [path("work")], "denyWrite": [path("work/denied")],
             },
@@ -137,9 +181,9 @@ impl Cage {
             pid: getpid().as_raw(),
         };
         let uid = geteuid().as_raw();
-        let mut inputs = Inputs::new(loaded.settings, path("work"), path("work"), uid);
+        let mut inputs = Inputs::new(loaded.settings.clone(), path("work"), path("work"), uid);
         inputs.env = std::env::vars_os().collect();
-        Ok(Self { folder: folder.keep(), scene, inputs, _socket: socket, _port: port })
+        Ok(Self { folder: folder.keep(), scene, loaded, inputs, servers, _socket: socket, _port: port })
     }
 
     fn find(&self, canary: Canary) -> Result<Finding, Error> {
@@ -148,36 +192,40 @@ impl Cage {
         {
             return Ok(Finding::CannotTell(format!("it fails outside as well: {why}")));
         }
-        // Not by its path, which the plan may hide.
-        let mut argv: Vec<OsString> = ["/proc/self/exe", "check", INSIDE].map(Into::into).into();
-        argv.push(canary.name().into());
-        argv.extend(self.scene.arguments());
-        Ok(match self.launch(&argv)? {
-            Err(failure) => Finding::NoSandbox(failure),
-            Ok(outcome) => match outcome.status {
-                REFUSED => Finding::Holds,
-                GOT_OUT => Finding::DoesNotHold,
-                // A system call that the filter answers with the end of the process.
-                status if status > 128 => Finding::Holds,
-                status => Finding::CannotTell(format!("the canary ended with status {status}")),
-            },
+        let words = std::iter::once(canary.name().into()).chain(self.scene.arguments());
+        Ok(match send_in(words, &self.inputs, &|| Ok(Uplink::None))? {
+            // A system call that the filter answers with the end of the process.
+            Ok(status) if status > 128 => Finding::Holds,
+            result => Finding::of(result),
         })
+    }
+
+    /// Goes a way through the proxy.
+    fn go(&self, way: Way, proxy: &Proxy) -> Result<Finding, Error> {
+        let inputs = Inputs { network: Network::Proxy, ..self.inputs.clone() };
+        Ok(Finding::of(send_in(way.arguments(&self.servers), &inputs, &|| proxy.uplink())?))
     }
 }
 
-impl Cage {
-    /// As every run: files that the plan names come and go meanwhile.
-    fn launch(&self, argv: &[OsString]) -> Result<Result<Outcome, Failure>, Error> {
-        let trust = |_: &str, _: &mut _| Vec::new();
-        let mut attempts = 0;
-        loop {
-            attempts += 1;
-            let plan = prepare::plan(&self.inputs)?;
-            let mut warn = |text: &str| eprintln!("srt check: {text}");
-            match launch::run(plan, argv, Uplink::None, &trust, &mut warn) {
-                Err(failure) if failure.is_stale_plan() && attempts < PLAN_ATTEMPTS => {}
-                result => return Ok(result),
-            }
+/// Runs this program in the sandbox, with what it is to do there. Gives its exit status.
+fn send_in(
+    words: impl IntoIterator<Item = OsString>,
+    inputs: &Inputs,
+    uplink: &dyn Fn() -> Result<Uplink, Error>,
+) -> Result<Result<i32, Failure>, Error> {
+    // Not by its path, which the plan may hide.
+    let mut argv: Vec<OsString> = ["/proc/self/exe", "check", INSIDE].map(Into::into).into();
+    argv.extend(words);
+    let trust = |_: &str, _: &mut _| Vec::new();
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        let plan = prepare::plan(inputs)?;
+        let mut warn = |text: &str| eprintln!("srt check: {text}");
+        match launch::run(plan, &argv, uplink()?, &trust, &mut warn) {
+            // As in every run: files that the plan names come and go meanwhile.
+            Err(failure) if failure.is_stale_plan() && attempts < PLAN_ATTEMPTS => {}
+            result => return Ok(result.map(|outcome| outcome.status)),
         }
     }
 }

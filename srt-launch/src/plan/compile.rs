@@ -9,6 +9,7 @@ use std::{
 use srt_shared::settings::PathEntry;
 
 use super::{
+    git_config::Obeyed,
     host::{Creation, Found, Host, Kind, Lookup, absolute},
     model::{Inputs, Placeholder, Reason},
     protected::Protected,
@@ -39,6 +40,8 @@ pub(super) struct Scene<'a> {
     pub(super) host: &'a Host,
     /// Where `~` and relative entries start, resolved: both are the caller's word, links on the way included.
     pub(super) bases: Bases<'a>,
+    /// What the user's own configuration makes git obey everywhere.
+    pub(super) user_git: &'a Obeyed,
 }
 
 /// Compiles the settings. The order of their entries makes no difference.
@@ -51,6 +54,7 @@ pub(super) fn compile(scene: Scene<'_>) -> Compiled {
         out.add_temp_dir(scene);
         out.add_own(scene);
         out.keep_kernel_tree();
+        out.tell_writable_programs(scene);
         return out;
     }
     let mut writes = Writes::default();
@@ -71,6 +75,7 @@ pub(super) fn compile(scene: Scene<'_>) -> Compiled {
     writes.add_absent(scene, &mut out);
     out.keep_kernel_tree();
     out.tell_not_entered(&findings);
+    out.tell_writable_programs(scene);
     out.tell_overruled();
     out
 }
@@ -197,6 +202,16 @@ impl Compiled {
         }
     }
 
+    fn tell_writable_programs(&mut self, scene: Scene<'_>) {
+        let Some(folder) = &scene.inputs.programs else { return };
+        if self.rules.access(folder).writable() && scene.could_change(folder) {
+            self.warnings.insert(format!(
+                "the command can write to {}, where srt itself is: it could replace what holds the next one",
+                folder.display()
+            ));
+        }
+    }
+
     fn tell_overruled(&mut self) {
         for (path, node) in self.rules.nodes() {
             let Some(allow) = node.allow_write.as_ref() else { continue };
@@ -244,6 +259,7 @@ impl<'a> Scene<'a> {
         Protected {
             host: self.host,
             home: self.bases.home,
+            user_git: self.user_git,
             allow_git_config: self.inputs.settings.filesystem.allow_git_config,
         }
     }

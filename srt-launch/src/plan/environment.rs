@@ -6,6 +6,7 @@ use super::{
     temp_dir::TempDir,
     variables::{
         JAVA_PROXY_OPTIONS, PROXY, SSH_ARGUMENTS, TRUST_BUNDLE, TRUST_DIRECTORY, java_trust_options,
+        names_a_proxy,
     },
 };
 
@@ -21,9 +22,7 @@ pub(super) fn environment(
     git: &GitSetup,
 ) -> BTreeMap<OsString, OsString> {
     let mut env = inputs.env.clone();
-    for name in OWN.iter().chain(PROXY.iter().map(|(name, _)| name)) {
-        env.remove(Path::new(name).as_os_str());
-    }
+    env.retain(|name, value| !OWN.iter().any(|own| name == own) && !names_a_proxy(name, value));
     let mut set = |name: &str, value: OsString| drop(env.insert(name.into(), value));
     set("SANDBOX_RUNTIME", "1".into());
     set("PWD", cwd.into());

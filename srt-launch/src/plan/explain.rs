@@ -143,7 +143,7 @@ impl fmt::Display for Explanation<'_> {
             Network::None => "none but a loopback of its own",
             Network::Proxy => "127.0.0.1:3128 inside leads to the proxy, which decides",
         };
-        writeln!(f, "starts in: {}", self.plan.cwd.display())?;
+        writeln!(f, "starts in: {}", shown(&self.plan.cwd.to_string_lossy()))?;
         writeln!(f, "network: {network}")?;
         section(f, "writable", self.writable())?;
         section(f, "not writable, though in something that is", self.not_writable())?;
@@ -153,23 +153,23 @@ impl fmt::Display for Explanation<'_> {
         if self.plan.provided.iter().any(|provided| !provided.bind_over.is_empty()) {
             writeln!(f, "replaced by a copy")?;
             for path in self.plan.provided.iter().flat_map(|provided| &provided.bind_over) {
-                writeln!(f, "  {}", path.display())?;
+                writeln!(f, "  {}", shown(&path.to_string_lossy()))?;
             }
         }
         let (set, unset) = self.environment();
         writeln!(f, "environment")?;
         for (name, value) in set {
-            writeln!(f, "  {name}={value}")?;
+            writeln!(f, "  {}={}", shown(&name), shown(&value))?;
         }
         for name in unset {
-            writeln!(f, "  {name} is taken out")?;
+            writeln!(f, "  {} is taken out", shown(&name))?;
         }
         for (title, texts) in [("warnings", &self.plan.warnings), ("notes", &self.plan.notes)] {
             if !texts.is_empty() {
                 writeln!(f, "{title}")?;
             }
             for text in texts {
-                writeln!(f, "  {text}")?;
+                writeln!(f, "  {}", shown(text))?;
             }
         }
         Ok(())
@@ -183,13 +183,25 @@ fn section(f: &mut fmt::Formatter<'_>, title: &str, lines: Vec<Line<'_>>) -> fmt
     writeln!(f, "{title}")?;
     let width = lines.iter().map(|line| line.path.as_os_str().len()).max().unwrap_or(0).min(60);
     for Line { path, remark, why } in lines {
-        write!(f, "  {:width$}  {why}", path.display().to_string())?;
+        write!(f, "  {:width$}  {}", shown(&path.to_string_lossy()), shown(&why.to_string()))?;
         if !remark.is_empty() {
             write!(f, " ({remark})")?;
         }
         writeln!(f)?;
     }
     Ok(())
+}
+
+/// Text for a terminal, on one line: names of files are whatever an earlier command has made them.
+fn shown(text: &str) -> String {
+    text.chars().fold(String::with_capacity(text.len()), |mut out, c| {
+        if c.is_control() {
+            out.extend(c.escape_default())
+        } else {
+            out.push(c)
+        }
+        out
+    })
 }
 
 fn why(reason: &Reason) -> Value {

@@ -38,6 +38,7 @@ use environment::environment;
 pub use environment::{edit, trust_environment};
 pub use explain::Explanation;
 use git::GitSetup;
+use git_config::obeyed;
 use host::{Found, Host, Kind};
 pub use isolation::Isolation;
 pub use model::{
@@ -61,7 +62,8 @@ impl Plan {
         };
         let home = host.follow(&inputs.home).there().map_or_else(|| inputs.home.clone(), Path::to_path_buf);
         let bases = Bases { home: &home, cwd: &cwd };
-        let scene = Scene { inputs, host: &host, bases };
+        let user_git = obeyed(&home.join(".gitconfig"), &home);
+        let scene = Scene { inputs, host: &host, bases, user_git: &user_git };
         let mut compiled = compile(scene);
         let settings = &inputs.settings;
         if !settings.network.allow_unix_sockets.is_empty() && !settings.network.allow_all_unix_sockets {

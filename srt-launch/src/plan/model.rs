@@ -1,6 +1,6 @@
 use std::{collections::BTreeMap, ffi::OsString, fmt, os::fd::RawFd, path::PathBuf};
 
-use srt_shared::settings::Settings;
+use srt_shared::settings::{Settings, in_home};
 
 use super::{isolation::Isolation, seccomp::SeccompProfile};
 
@@ -192,6 +192,8 @@ pub struct Inputs {
     pub pass_fds: Vec<RawFd>,
     /// Files and folders of ours on the host that no command may see (the manifests of placeholders).
     pub own_state: Vec<PathBuf>,
+    /// The folder of our own programs: a command that can write there replaces what holds the next one.
+    pub programs: Option<PathBuf>,
     /// Placeholders of sandboxes that run now. To the plan they are absent: where it would make a placeholder
     /// there, this run joins the other's. Those below a writable root that no rule of ours names are made
     /// read-only all the same, or this command could remove what holds another one's deny.
@@ -213,6 +215,7 @@ impl Inputs {
             trust: None,
             pass_fds: Vec::new(),
             own_state: Vec::new(),
+            programs: None,
             foreign_placeholders: Vec::new(),
         }
     }
@@ -221,10 +224,6 @@ impl Inputs {
 impl Inputs {
     /// A path of the settings that is neither a pattern nor a rule: `~` and relative paths as everywhere.
     pub fn home_path(&self, path: &str) -> PathBuf {
-        match path.strip_prefix('~') {
-            Some("") => self.home.clone(),
-            Some(rest) if rest.starts_with('/') => self.home.join(&rest[1..]),
-            _ => self.cwd.join(path),
-        }
+        in_home(path, Some(&self.home)).unwrap_or_else(|| self.cwd.join(path))
     }
 }

@@ -6,6 +6,7 @@ use std::{
 };
 
 use super::{
+    compile::is_own_tree,
     host::Kind,
     model::{Mount, MountKind, Reason, Root},
     rules::{Access, Node, Rules},
@@ -78,6 +79,8 @@ impl Layers {
         let wanted = if access.readable { View::Host { writable: access.writable() } } else { View::Empty };
         let is_directory = node.kind.is_none_or(|kind| kind == Kind::Directory);
         let (kind, why, view) = match (current, wanted) {
+            // The host's would come to lie over what is ours.
+            (View::Host { .. }, View::Host { .. }) if is_own_tree(path) => return current,
             (View::Empty, View::Empty) => match node.shown.as_ref().filter(|_| !access.hidden_for_good) {
                 Some((source, why)) => {
                     let kind = MountKind::Reopen { source: source.clone(), writable: false };
@@ -152,8 +155,10 @@ impl Layers {
         }
     }
 
+    /// Whether the host's own files can be written there. In our `/dev` and `/proc` they never can: nothing has to be
+    /// kept in its place there, and a cover would show the host's in the place of ours.
     fn is_writable(&self, path: &Path) -> bool {
-        self.view(path) == View::Host { writable: true }
+        !is_own_tree(path) && self.view(path) == View::Host { writable: true }
     }
 
     /// Binds a top-level directory writable over the pins in it, where the root itself is what they lie in: the one

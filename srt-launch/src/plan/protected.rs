@@ -4,12 +4,12 @@
 use std::{
     ffi::OsStr,
     fs::{self, Metadata},
-    os::unix::ffi::OsStrExt,
+    os::unix::{ffi::OsStrExt, fs::MetadataExt},
     path::{Path, PathBuf},
 };
 
 use super::{
-    git_config::{obeyed, read_small},
+    git_config::{Obeyed, obeyed, read_small},
     host::{Found, Host, Kind, absolute},
     walk::Listing,
 };
@@ -38,6 +38,8 @@ pub(super) struct Protected<'a> {
     pub(super) host: &'a Host,
     /// What `~` means.
     pub(super) home: &'a Path,
+    /// What `~/.gitconfig` makes git obey in every repository.
+    pub(super) user_git: &'a Obeyed,
     /// `filesystem.allowGitConfig`
     pub(super) allow_git_config: bool,
 }
@@ -59,9 +61,7 @@ impl Protected<'_> {
             FILES.iter().chain(&DIRECTORIES).map(|name| directory.join(name)).collect();
         // A repository can be made where there is none, so an absent `.git` stays absent.
         self.add_git(&directory.join(".git"), &mut paths);
-        if GIT_DIRECTORY_MARKS.iter().all(|name| self.host.metadata(&directory.join(name)).is_ok()) {
-            self.add_git_directory(directory, None, 0, &mut paths);
-        }
+        self.add_if_git_directory(directory, &mut paths);
         paths
     }
 
@@ -88,8 +88,37 @@ impl Protected<'_> {
         paths
     }
 
+    /// What is protected of what a writable root lies in: a root may be a part of a repository, or of what it must
+    /// leave alone, and nothing looks for protected names above it.
+    pub(super) fn around(self, root: &Path) -> Vec<PathBuf> {
+        let mut paths = Vec::new();
+        // What somebody else puts in a directory that all share says nothing of what others have there.
+        for above in root.ancestors().skip(1).take_while(|above| !is_shared_by_all(above)) {
+            self.add_git(&above.join(".git"), &mut paths);
+            self.add_if_git_directory(above, &mut paths);
+        }
+        paths
+    }
+
+    /// What `~/.gitconfig` includes and obeys, which is as good as that file: hooks in one place for all repositories.
+    pub(super) fn of_user(self) -> Vec<PathBuf> {
+        let everywhere = self.user_git.hooks.iter().filter(|hooks| hooks.is_absolute());
+        everywhere.chain(&self.user_git.includes).cloned().collect()
+    }
+
+    /// The protected folder or file that a path lies in or is.
+    pub(super) fn protected_name_above(self, path: &Path) -> Option<&Path> {
+        path.ancestors().find(|above| self.is_protected_name(above))
+    }
+
+    fn add_if_git_directory(self, directory: &Path, paths: &mut Vec<PathBuf>) {
+        if GIT_DIRECTORY_MARKS.iter().all(|name| self.host.metadata(&directory.join(name)).is_ok()) {
+            self.add_git_directory(directory, None, 0, paths);
+        }
+    }
+
     /// Whether a path has the name of something protected.
-    pub(super) fn is_protected_name(self, path: &Path) -> bool {
+    fn is_protected_name(self, path: &Path) -> bool {
         FILES.iter().chain(&DIRECTORIES).any(|name| path.ends_with(name))
     }
 
@@ -117,7 +146,8 @@ impl Protected<'_> {
         let obeyed = obeyed(&config, self.home);
         paths.push(common.join("hooks"));
         // Git starts them at the top of the work tree, or where there is none in the git directory.
-        paths.extend(obeyed.hooks.iter().map(|hooks| absolute(top.unwrap_or(&common), hooks)));
+        let hooks = obeyed.hooks.iter().chain(&self.user_git.hooks);
+        paths.extend(hooks.map(|hooks| absolute(top.unwrap_or(&common), hooks)));
         if !self.allow_git_config {
             paths.push(config);
             paths.extend(obeyed.includes.iter().cloned());
@@ -166,6 +196,11 @@ impl Protected<'_> {
             _ => None,
         }
     }
+}
+
+/// Whether a directory is like `/tmp`: everybody makes names in it, and nobody removes another's.
+pub(super) fn is_shared_by_all(directory: &Path) -> bool {
+    fs::symlink_metadata(directory).is_ok_and(|metadata| metadata.mode() & 0o1002 == 0o1002)
 }
 
 /// The directories in a directory, links to some not among them.

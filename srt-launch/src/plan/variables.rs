@@ -1,6 +1,6 @@
 //! Tables of environment variables, and what each program reads there.
 
-use std::path::Path;
+use std::{ffi::OsStr, os::unix::ffi::OsStrExt, path::Path};
 
 /// The address every client inside is given, HTTP and SOCKS5 on one port.
 pub const PROXY_ADDRESS: &str = "127.0.0.1:3128";
@@ -41,6 +41,16 @@ pub(super) const PROXY: [(&str, Option<&str>); 24] = [
     ("npm_config_https_proxy", None),
     ("npm_config_noproxy", None),
 ];
+
+/// Whether a variable of the caller's names a proxy of the host: one of the above in any case, or one that a program
+/// reads as its own (`CARGO_HTTP_PROXY`, `YARN_HTTPS_PROXY`) and would heed before those. What is called a proxy and holds
+/// no address is left alone: `X509_USER_PROXY` is a file.
+pub(super) fn names_a_proxy(name: &OsStr, value: &OsStr) -> bool {
+    let (name, value) = (name.as_bytes().to_ascii_uppercase(), value.as_bytes());
+    let known = PROXY.iter().any(|(known, _)| name.eq_ignore_ascii_case(known.as_bytes()));
+    let address = value.contains(&b':') && !value.starts_with(b"/");
+    known || name.ends_with(b"_PROXY") && address
+}
 
 /// Further arguments for `ssh` that git starts: names are resolved and connections made by the proxy, and no
 /// connection of the host is shared.

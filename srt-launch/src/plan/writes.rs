@@ -13,6 +13,7 @@ use super::{
     compile::{Compiled, SETTINGS, Scene, is_own_tree, setting},
     host::{Creation, Found, Kind, Lookup},
     model::{Placeholder, Reason},
+    protected::is_shared_by_all,
     readings::Effect,
     reads::unanchored,
     rules::say,
@@ -64,15 +65,11 @@ impl Writes {
 
     fn open(&mut self, scene: Scene<'_>, path: &Path, why: &Reason, out: &mut Compiled) {
         if is_own_tree(path) {
-            if !is_private_anyway(path) {
-                out.warnings.insert(format!(
-                    "{why}: the sandbox has a /proc and a /dev of its own; nothing is opened"
-                ));
-            }
-            return;
+            return tell_own_tree(path, why, out);
         }
         let lookup = scene.host.follow(path);
         match &lookup.found {
+            Found::There(place, _) if is_own_tree(place) => tell_own_tree(place, why, out),
             Found::There(place, kind) => {
                 match lookup.links.iter().find(|link| !is_of_the_system(link, scene)) {
                     // A command of an earlier run may have put it there, to be given more in this one.
@@ -155,12 +152,21 @@ impl Writes {
                 self.deny(scene, &path, &MANDATORY, out);
             }
         }
+        for path in scene.protected().of_user() {
+            self.deny(scene, &path, &MANDATORY, out);
+        }
         // Also where another file decides over this run, or none at all.
         self.deny(scene, &scene.bases.home.join(DEFAULT_NAME), &SETTINGS, out);
         for (root, _) in self.roots.clone() {
-            // A protected name stays protected where it is itself what is opened.
-            if root != scene.bases.cwd && scene.protected().is_protected_name(&root) {
-                self.deny(scene, &root, &MANDATORY, out);
+            for path in scene.protected().around(&root) {
+                self.deny(scene, &path, &MANDATORY, out);
+            }
+            // A protected name stays protected where it, or something in it, is itself what is opened.
+            // Whoever works in such a folder means to write there.
+            if let Some(name) = scene.protected().protected_name_above(&root)
+                && !scene.bases.cwd.starts_with(name)
+            {
+                self.deny(scene, name, &MANDATORY, out);
             }
         }
     }
@@ -248,8 +254,10 @@ impl Writes {
             Found::BelowFile(file) => deny_at(&file, Kind::File, why, out),
             // A `chmod` of the owner's would open the way.
             Found::Unknown(above) => deny_at(&above, Kind::Directory, why, out),
-            Found::Missing(parent, names) => self.absent.push((parent, names, why.clone())),
-            Found::Circle => {}
+            Found::Missing(parent, names) if !is_own_tree(&parent) => {
+                self.absent.push((parent, names, why.clone()));
+            }
+            Found::Missing(..) | Found::Circle => {}
         }
     }
 }
@@ -261,6 +269,14 @@ fn deny_at(place: &Path, kind: Kind, why: &Reason, out: &mut Compiled) {
     let node = out.rules.node(place);
     node.kind = Some(kind);
     say(&mut node.deny_write, why);
+}
+
+/// Says that an `allowWrite` opens nothing, unless that is what it asked for.
+fn tell_own_tree(path: &Path, why: &Reason, out: &mut Compiled) {
+    if !is_private_anyway(path) {
+        out.warnings
+            .insert(format!("{why}: the sandbox has a /proc and a /dev of its own; nothing is opened"));
+    }
 }
 
 /// What a private `/dev` has, writable for everybody.
@@ -283,9 +299,4 @@ fn is_of_the_system(link: &Path, scene: Scene<'_>) -> bool {
         .is_ok_and(|metadata| metadata.uid() == 0 && metadata.mode() & 0o022 == 0);
     let usual = ["/", "/var", "/usr"].iter().any(|place| parent == Path::new(place));
     of_root(link) && closed && (scene.host.uid() != 0 || usual)
-}
-
-/// Whether a directory is like `/tmp`: everybody makes names in it, and nobody removes another's.
-fn is_shared_by_all(directory: &Path) -> bool {
-    fs::symlink_metadata(directory).is_ok_and(|metadata| metadata.mode() & 0o1002 == 0o1002)
 }

@@ -1,12 +1,13 @@
 //! Which tunnels are looked into, and with whose certificates.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use srt_shared::domain::Host;
 use srt_shared::lists::{ListAnswer, Lists};
 use srt_shared::secret::Secret;
-use srt_shared::settings::CaFiles;
+use srt_shared::settings::{CaFiles, in_home};
 
 use crate::tls::{Authority, CaError, LeafCache};
 
@@ -86,5 +87,7 @@ pub fn authority(files: Option<&CaFiles>) -> Result<Authority, TerminationError>
 }
 
 fn read(path: &str) -> Result<Vec<u8>, TerminationError> {
-    std::fs::read(path).map_err(|source| TerminationError::Read { path: path.to_owned(), source })
+    let home = std::env::var_os("HOME");
+    let file = in_home(path, home.as_deref().map(Path::new)).unwrap_or_else(|| path.into());
+    std::fs::read(file).map_err(|source| TerminationError::Read { path: path.to_owned(), source })
 }

@@ -24,17 +24,35 @@ fn what_is_inherited_and_what_is_not() {
         ("SRT_DEBUG", "1"),
         ("HTTPS_PROXY", "http://u:p@corp:1"),
         ("all_proxy", "x"),
+        ("Npm_Config_Proxy", "http://u:p@corp:1"),
+        ("CARGO_HTTP_PROXY", "u:p@corp:1"),
+        ("ws_proxy", "http://u:p@corp:1"),
+        ("X509_USER_PROXY", "/tmp/x509"),
+        ("GOPROXY", "https://proxy.golang.org"),
         ("TMPDIR", "/var/tmp"),
         ("PWD", "/elsewhere"),
         ("JAVA_TOOL_OPTIONS", "-Xmx1g"),
     ]);
     let planned = tree.plan(json!({}));
-    for (name, value) in
-        [("PATH", "/bin"), ("GH_TOKEN", "t"), ("SANDBOX_RUNTIME", "1"), ("JAVA_TOOL_OPTIONS", "-Xmx1g")]
-    {
+    for (name, value) in [
+        ("PATH", "/bin"),
+        ("GH_TOKEN", "t"),
+        ("SANDBOX_RUNTIME", "1"),
+        ("JAVA_TOOL_OPTIONS", "-Xmx1g"),
+        ("X509_USER_PROXY", "/tmp/x509"),
+        ("GOPROXY", "https://proxy.golang.org"),
+    ] {
         assert_eq!(get(&planned, name).as_deref(), Some(value), "{name}");
     }
-    for name in ["SRT_DEBUG", "HTTPS_PROXY", "all_proxy", "HTTP_PROXY"] {
+    for name in [
+        "SRT_DEBUG",
+        "HTTPS_PROXY",
+        "all_proxy",
+        "HTTP_PROXY",
+        "Npm_Config_Proxy",
+        "CARGO_HTTP_PROXY",
+        "ws_proxy",
+    ] {
         assert_eq!(get(&planned, name), None, "{name}");
     }
     assert_eq!(get(&planned, "PWD"), Some(tree.path(".").to_str().unwrap().trim_end_matches("/.").into()));
@@ -203,4 +221,13 @@ fn explanations() {
     assert_eq!(find("readable", tree.path("s/pub")).unwrap()["why"]["key"], "filesystem.allowRead");
     assert_eq!(json["network"], "none");
     assert_eq!(json["environment"]["unset"], json!(["SRT_DEBUG"]));
+}
+
+#[test]
+fn names_of_files_write_no_lines_of_an_explanation() {
+    let tree = Tree::new(&["a\u{1b}[31m\nwritable\n  /etc/x.key", "b.key"]);
+    let planned = tree.plan(json!({"denyRead": ["**/*.key"]}));
+    let text = Explanation::new(&planned.plan, &tree.inputs).to_string();
+    assert!(text.contains(r"/a\u{1b}[31m\nwritable\n  /etc/x.key"), "{text}");
+    assert!(!text.contains('\u{1b}') && !text.contains("\n  /etc/x.key"), "{text}");
 }

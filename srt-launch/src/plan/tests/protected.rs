@@ -90,6 +90,31 @@ fn naming_a_protected_path_does_not_open_it() {
 }
 
 #[test]
+fn naming_a_part_of_what_is_protected_does_not_open_it() {
+    let mut tree = Tree::new(&[
+        "q/.vscode/sub/x",
+        "r/.git/HEAD",
+        "r/.git/objects/",
+        "r/.git/refs/",
+        "r/.git/hooks/sub/x",
+        "r/.husky/sub/x",
+        "r/src/x",
+        "wt/.git",
+    ]);
+    fs::write(tree.path("r/.git/config"), "[core]\nhooksPath = .husky\n").unwrap();
+    let parts = ["q/.vscode/sub", "r/.git/config", "r/.git/hooks/sub", "r/.husky/sub", "wt/.git"];
+    for part in parts {
+        check(&tree, json!({"allowWrite": [part]}), &[]);
+    }
+    check(&tree, json!({"allowWrite": ["r/src"]}), &["writable r/src"]);
+    // Hooks are no place to work in.
+    tree.inputs.cwd = tree.path("r/.git/hooks");
+    check(&tree, json!({"allowWrite": ["."]}), &[]);
+    tree.inputs.cwd = tree.path("q/.vscode");
+    check(&tree, json!({"allowWrite": ["sub"]}), &["writable q/.vscode/sub"]);
+}
+
+#[test]
 fn the_search_ends_where_it_shall() {
     let tree = Tree::new(&[
         "a/b/.bashrc",
@@ -358,4 +383,19 @@ fn a_folder_that_cannot_be_read_is_denied_whole() {
         assert_eq!(planned.mounts(), ["writable w", "read-only lock"]);
     };
     if geteuid().is_root() { in_a_child(&run) } else { run() }
+}
+
+/// Git obeys the user's configuration in every repository: what it names elsewhere is as good as the file.
+#[test]
+fn what_the_users_git_configuration_names_is_protected() {
+    let tree = Tree::new(&["h/.local.cfg", "h/hooks/x", "h/cond", "r/.git/config", "r/.shared/x", "h/ok"]);
+    let text = "[include]\npath = .local.cfg\n[includeIf \"gitdir:x\"]\npath = ~/cond\n[core]\nhooksPath = ~/hooks\n";
+    fs::write(tree.path("h/.gitconfig"), text).unwrap();
+    fs::write(tree.path("h/cond"), "[core]\nhooksPath = .shared\n").unwrap();
+    let planned = tree.plan(json!({"allowWrite": ["~", "r"], "denyWrite": ["h/none"]}));
+    let mounts = planned.mounts();
+    for name in ["h/.gitconfig", "h/.local.cfg", "h/cond", "h/hooks", "r/.shared", "r/.git/config"] {
+        assert!(mounts.contains(&format!("read-only {name}")), "{name}: {mounts:?}");
+    }
+    assert!(!mounts.contains(&"read-only h/ok".into()));
 }

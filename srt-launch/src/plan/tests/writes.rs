@@ -1,6 +1,6 @@
 use std::{fs::Permissions, os::unix::fs::PermissionsExt};
 
-use super::*;
+use super::{compile::is_own_tree, *};
 
 #[test]
 fn what_is_allowed_and_nothing_else() {
@@ -227,6 +227,23 @@ fn disabled_restricts_nothing() {
 }
 
 #[test]
+fn programs_that_could_be_replaced_are_warned_of() {
+    let mut tree = Tree::new(&["h/bin/srt", "f"]);
+    tree.inputs.programs = Some(tree.path("h/bin"));
+    for (lists, warned) in [
+        (json!({"allowWrite": ["."]}), false),
+        (json!({"allowWrite": ["~"]}), true),
+        (json!({"allowWrite": ["~/b*", "~/bin/**"]}), true),
+        (json!({"allowWrite": ["~"], "denyWrite": ["~/bin"]}), false),
+        (json!({"disabled": true}), true),
+    ] {
+        let planned = tree.plan(lists.clone());
+        let told = planned.plan.warnings.iter().any(|warning| warning.contains("where srt itself is"));
+        assert_eq!(told, warned, "{lists}: {:?}", planned.plan.warnings);
+    }
+}
+
+#[test]
 fn own_trees_are_not_opened() {
     let tree = Tree::new(&[]);
     let planned = tree.plan(json!({"allowWrite": ["/dev/null", "/dev/stdout", "/dev/shm", "/dev/tty", "/dev"], "denyWrite": ["/dev/null", "/proc/x"]}));
@@ -240,6 +257,31 @@ fn own_trees_are_not_opened() {
             .iter()
             .all(|mount| !mount.target.starts_with("/dev") && !mount.target.starts_with("/proc"))
     );
+}
+
+/// A pin in `/dev` or `/proc` would be covered by the host's, in the place of ours: its memory, its devices, its
+/// processes, for uid 0 the switches of its kernel.
+#[test]
+fn a_writable_root_does_not_bring_back_the_trees_of_the_host() {
+    let mut tree = Tree::new(&["set.json -> /dev/null", "shm -> /dev/shm", "a/"]);
+    tree.inputs.settings_file = Some("set.json".into());
+    tree.inputs.own_state = vec![PathBuf::from("/dev/null")];
+    for lists in [
+        json!({"disabled": true}),
+        json!({"allowWrite": ["/"], "denyRead": ["/proc/cpuinfo", "/proc/sys"],
+            "allowRead": ["/proc/sys/kernel"], "denyWrite": ["shm/x", "shm", "/dev/null", "/proc/cpuinfo"]}),
+        json!({"allowWrite": ["/", "/proc", "/dev", "shm", "a"], "denyRead": ["a", "/proc/cpuinfo"]}),
+    ] {
+        let planned = tree.plan(lists.clone());
+        for mount in planned.plan.mounts.iter().filter(|mount| is_own_tree(&mount.target)) {
+            let harmless = matches!(
+                mount.kind,
+                MountKind::EmptyDir | MountKind::EmptyFile | MountKind::Reopen { writable: false, .. }
+            );
+            assert!(harmless, "{lists}: {mount:?}");
+        }
+        assert!(planned.plan.placeholders.iter().all(|one| !is_own_tree(&one.path)), "{lists}");
+    }
 }
 
 #[test]
