@@ -73,6 +73,18 @@ pub fn clone_tree(at: impl AsFd, recursive: bool) -> nix::Result<OwnedFd> {
     descriptor(unsafe { libc::syscall(libc::SYS_open_tree, at.as_fd().as_raw_fd(), c"".as_ptr(), flags) })
 }
 
+/// The same of what is at `path` below `directory`. Only for trees in which nobody can have planted a link, since those
+/// on the way would be followed.
+pub fn clone_tree_at(directory: impl AsFd, path: &CStr, recursive: bool) -> nix::Result<OwnedFd> {
+    let recursive = if recursive { libc::AT_RECURSIVE as c_uint } else { 0 };
+    let flags =
+        libc::OPEN_TREE_CLONE | libc::OPEN_TREE_CLOEXEC | libc::AT_SYMLINK_NOFOLLOW as c_uint | recursive;
+    // SAFETY: the path is NUL-terminated; the kernel keeps no pointer.
+    descriptor(unsafe {
+        libc::syscall(libc::SYS_open_tree, directory.as_fd().as_raw_fd(), path.as_ptr(), flags)
+    })
+}
+
 /// Attaches the detached mount `from` on top of what `to` refers to, which is looked up no more.
 pub fn attach_mount(from: impl AsFd, to: impl AsFd) -> nix::Result<()> {
     let (from, to) = (from.as_fd().as_raw_fd(), to.as_fd().as_raw_fd());
@@ -80,6 +92,14 @@ pub fn attach_mount(from: impl AsFd, to: impl AsFd) -> nix::Result<()> {
     let empty = c"".as_ptr();
     // SAFETY: both paths are NUL-terminated constants; the kernel keeps no pointer.
     done(unsafe { libc::syscall(libc::SYS_move_mount, from, empty, to, empty, flags) })
+}
+
+/// The same on top of what is at `path` below `directory`, in a tree as for [`clone_tree_at`].
+pub fn attach_mount_at(from: impl AsFd, directory: impl AsFd, path: &CStr) -> nix::Result<()> {
+    let (from, directory) = (from.as_fd().as_raw_fd(), directory.as_fd().as_raw_fd());
+    let flags = libc::MOVE_MOUNT_F_EMPTY_PATH;
+    // SAFETY: both paths are NUL-terminated; the kernel keeps no pointer.
+    done(unsafe { libc::syscall(libc::SYS_move_mount, from, c"".as_ptr(), directory, path.as_ptr(), flags) })
 }
 
 /// Adds `attributes` (`MOUNT_ATTR_*`) to a mount, or to it and all below it, and cuts what it receives from the
