@@ -13,6 +13,12 @@ use nix::unistd::Pid;
 
 use crate::bpf::Instruction;
 
+// The unwinder, from the archive: to load `libgcc_s` takes a good tenth of a millisecond at every start. Where the linker
+// minds the order of libraries it is loaded all the same.
+#[cfg(all(target_env = "gnu", not(target_feature = "crt-static")))]
+#[link(name = "gcc_eh", kind = "static", modifiers = "-bundle")]
+unsafe extern "C" {}
+
 /// Standard input, output and error.
 pub const STANDARD_STREAMS: [BorrowedFd<'static>; 3] = {
     // SAFETY: the standard library opens them before `main` where they are closed, and nothing closes them.
