@@ -42,13 +42,17 @@ pub fn run(
     if channel.receive() != Some(Order::Go) {
         return Ok(exit::OWN_FAILURE);
     }
-    let command = sys::clone_child(CloneFlags::empty(), || {
+    let body = || {
         let failure = become_command(plan, command, session, mask);
         channel.send(&Report::Failed(failure.clone()));
         failure.exit_status()
-    })
-    .during(Step::Init, "clone")?
-    .pid;
+    };
+    let command = match session {
+        Session::Own => sys::start_program(body),
+        // Ctrl-Z may stop it before it has become the command.
+        Session::Terminal { .. } => sys::clone_child(CloneFlags::empty(), body).map(|child| child.pid),
+    };
+    let command = command.during(Step::Init, "clone")?;
 
     let init = Init { command, own_group: plan.isolation.process_group, session, channel };
     let status = init.watch(&children);

@@ -1,7 +1,7 @@
 //! System calls that no safe crate wraps, one small function each. The only module of this crate with `unsafe`.
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, c_int, c_long, c_uint};
+use std::ffi::{CStr, c_int, c_long, c_uint, c_void};
 use std::io::IoSliceMut;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
@@ -59,6 +59,39 @@ pub fn clone_child(namespaces: CloneFlags, body: impl FnOnce() -> i32) -> nix::R
             Ok(Child { pid: Pid::from_raw(pid as i32), pidfd })
         }
     }
+}
+
+/// Starts a process that runs `body`, whose last act is to execute a program; if that fails, it ends with the exit status
+/// of `body`. Until then the child lives in this process's memory and this one stands still, as with `vfork`: to copy
+/// the memory for a child that throws it away would take longer than all else it does here.
+///
+/// A child that is stopped before its program runs keeps this process waiting, so there must be no terminal that
+/// could stop it.
+pub fn start_program<F: FnOnce() -> i32>(body: F) -> nix::Result<Pid> {
+    /// What a failure needs to be told in, many times over.
+    const STACK: usize = 64 << 10;
+    extern "C" fn run<F: FnOnce() -> i32>(body: *mut c_void) -> c_int {
+        // No way out of here but the end of the process, as in `clone_child`.
+        let mut end = EndProcess(crate::exit::OWN_FAILURE);
+        // SAFETY: this is the `body` of the waiting caller below, which does not touch it meanwhile.
+        let body = unsafe { &mut *body.cast::<Option<F>>() };
+        if let Some(body) = body.take() {
+            end.0 = body();
+        }
+        drop(end);
+        unreachable!("the process has ended")
+    }
+    let mut stack = vec![0_u8; STACK];
+    let mut body = Some(body);
+    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+    let top = stack.as_mut_ptr_range().end;
+    // SAFETY: stacks grow downwards on all machines we know, from an end that is aligned for them. The stack and `body`
+    // outlive the child's use of this memory, for this thread, the only one, goes on only when that is over.
+    let pid = unsafe {
+        let aligned = top.sub(top.addr() % 16);
+        libc::clone(run::<F>, aligned.cast(), flags, (&raw mut body).cast())
+    };
+    Errno::result(pid).map(Pid::from_raw)
 }
 
 /// Ends the process without what `exit` does on behalf of the program: the parent's buffers are not ours.
