@@ -18,16 +18,19 @@ use nix::unistd::{Pid, getpid};
 use crate::apply::{Command, During, Failure, Session, Step, close_all_but, positions};
 use crate::channel::{Inside, Order, Report};
 use crate::exit;
+use crate::placeholders::Bell;
 use crate::plan::Plan;
 use crate::sys;
 
-/// Runs the command and returns the exit status of the sandbox. `mask` is what the launcher was given.
+/// Runs the command and returns the exit status of the sandbox. `mask` is what the launcher was given; `bell` rings when
+/// the command and all it has started are dead.
 pub fn run(
     plan: &Plan,
     command: &Command,
     session: Session,
     mask: &SigSet,
     channel: &Inside,
+    bell: Option<&Bell>,
 ) -> Result<i32, Failure> {
     // Blocked signals wait unread, stop signals of the terminal included.
     sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None).during(Step::Init, "sigprocmask")?;
@@ -42,15 +45,19 @@ pub fn run(
     if channel.receive() != Some(Order::Go) {
         return Ok(exit::OWN_FAILURE);
     }
-    let command = sys::clone_child(CloneFlags::empty(), || {
+    let body = || {
         let failure = become_command(plan, command, session, mask);
         channel.send(&Report::Failed(failure.clone()));
         failure.exit_status()
-    })
-    .during(Step::Init, "clone")?
-    .pid;
+    };
+    let command = match session {
+        Session::Own => sys::start_program(body),
+        // Ctrl-Z may stop it before it has become the command.
+        Session::Terminal { .. } => sys::clone_child(CloneFlags::empty(), body).map(|child| child.pid),
+    };
+    let command = command.during(Step::Init, "clone")?;
 
-    let init = Init { command, own_group: plan.isolation.process_group, session, channel };
+    let init = Init { command, own_group: plan.isolation.process_group, session, channel, bell };
     let status = init.watch(&children);
     for (stream, (before, after)) in before.into_iter().zip(positions()).enumerate() {
         if let Some(after) = after.filter(|_| before != after) {
@@ -61,6 +68,9 @@ pub fn run(
 }
 
 const FIRST: Pid = Pid::from_raw(1);
+
+/// What `kill` says when there is nobody to be killed.
+const NOBODY: nix::Result<()> = Err(Errno::ESRCH);
 
 /// In the new process: the last steps, then the command. Returns only if one of them fails.
 fn become_command(plan: &Plan, command: &Command, session: Session, mask: &SigSet) -> Failure {
@@ -86,6 +96,7 @@ struct Init<'a> {
     own_group: bool,
     session: Session,
     channel: &'a Inside,
+    bell: Option<&'a Bell>,
 }
 
 impl Init<'_> {
@@ -102,14 +113,14 @@ impl Init<'_> {
             if ended {
                 let _ = children.read_signal();
                 if let Some(status) = self.reap() {
-                    return end(self.command, status);
+                    return self.end(status);
                 }
             }
             if ordered {
                 match self.channel.receive() {
                     Some(order) => self.obey(order),
                     // The launcher is dead.
-                    None => return end(self.command, exit::OWN_FAILURE),
+                    None => return self.end(exit::OWN_FAILURE),
                 }
             }
         }
@@ -156,16 +167,26 @@ impl Init<'_> {
             let _ = kill(self.command, signal);
         }
     }
-}
 
-/// Ends whatever is left and waits for it: a mount point on the host must not be freed while anybody inside is
-/// still there to take its place.
-fn end(command: Pid, status: i32) -> i32 {
-    if getpid() == FIRST {
-        let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);
-        while !matches!(waitpid(None, None), Err(Errno::ECHILD)) {}
-    } else {
-        let _ = killpg(command, Signal::SIGKILL);
+    /// Ends whatever is left and waits for it: a mount point on the host must not be freed while anybody inside is
+    /// still there to take its place.
+    fn end(&self, status: i32) -> i32 {
+        if getpid() != FIRST {
+            let _ = killpg(self.command, Signal::SIGKILL);
+            return status;
+        }
+        let kill_all = || kill(Pid::from_raw(-1), Signal::SIGKILL);
+        let mut left = kill_all();
+        if left != NOBODY {
+            while !matches!(waitpid(None, None), Err(Errno::ECHILD)) {}
+            // Still there is who was sent in from outside, and is not ours to wait for. He dies with us.
+            left = kill_all();
+        }
+        if left == NOBODY
+            && let Some(bell) = self.bell
+        {
+            bell.ring();
+        }
+        status
     }
-    status
 }

@@ -14,7 +14,7 @@ use crate::apply::{self, Caller, Command, During, Failure, Session, Step};
 use crate::channel::{self, Order, Report};
 use crate::init;
 use crate::monitor::{self, Signals};
-use crate::placeholders::Keeper;
+use crate::placeholders::Vacancy;
 use crate::plan::{Plan, Provided};
 use crate::proxy::{self, Liveness, Relay};
 use crate::sys;
@@ -84,7 +84,9 @@ pub fn run(
     apply::refuse_directories()?;
     let signals = Signals::take()?;
     let terminal = Session::of_caller();
-    let mut keeper = Keeper::start(&mut plan)?;
+    let mut vacancy = Vacancy::of(&plan)?;
+    // Dropped after the channel, with which the sandbox ends: for that it waits.
+    let keeper;
     let mut way_out = WayOut::prepare(uplink)?;
     let (outside, inside) = channel::pair()?;
     let mut outside = Some(outside);
@@ -93,16 +95,18 @@ pub fn run(
     let child = sys::clone_child(apply::flags(&plan.isolation), || {
         // Copies of the launcher's ends would keep its death from being seen.
         drop(outside.take());
-        if let Some(keeper) = keeper.take() {
-            keeper.forget();
-        }
-        let built = apply::build(&mut plan, caller, |plan| way_out.connect(plan, trust));
+        let mut bell = None;
+        let settle = |plan: &mut Plan| {
+            bell = vacancy.take().map(|vacancy| vacancy.settle(plan)).transpose()?;
+            Ok(())
+        };
+        let built = apply::build(&mut plan, caller, |plan| way_out.connect(plan, trust), settle);
         let result = built.and_then(|warning| {
             if let Some(text) = warning {
                 inside.send(&Report::Warning(text));
             }
             let command = Command::new(argv, &plan)?;
-            init::run(&plan, &command, terminal, signals.before(), &inside)
+            init::run(&plan, &command, terminal, signals.before(), &inside, bell.as_ref())
         });
         result.unwrap_or_else(|failure| {
             inside.send(&Report::Failed(failure.clone()));
@@ -112,13 +116,10 @@ pub fn run(
     .during(Step::Namespaces, "clone")?;
     drop(inside);
     let mut outside = outside.expect("invariant: only the child took it");
-    if let Some(keeper) = &keeper {
-        keeper.guard(&child)?;
-    }
+    keeper = vacancy.map(|vacancy| vacancy.fill(&plan.placeholders, &child)).transpose()?;
     way_out.serve()?;
     outside.send(Order::Go);
-    let guard = keeper.as_ref().map(Keeper::ended);
-    let status = monitor::watch(&child, &mut outside, &signals, terminal, guard, warn);
+    let status = monitor::watch(&child, &mut outside, &signals, terminal, keeper.as_ref(), warn);
     drop(keeper);
     let (events, proxy_gone) = way_out.finish();
     Ok(Outcome { status: status?, events, proxy_gone })

@@ -1,6 +1,6 @@
 //! The launcher while the sandbox runs: passes signals on, keeps the terminal's manners, waits for the end.
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::time::Instant;
 
 use nix::errno::Errno;
@@ -14,6 +14,7 @@ use crate::apply::{During, Failure, Session, Step, set_position};
 use crate::channel::{Order, Outside, Report};
 use crate::exit;
 use crate::limits::GRACE;
+use crate::placeholders::Keeper;
 use crate::sys::{self, Child};
 
 /// Signals that ask the command to end.
@@ -54,20 +55,20 @@ impl Drop for Signals {
     }
 }
 
-/// Waits for the sandbox to end and returns its exit status. `guard` becomes readable when the process that
-/// keeps the placeholders has ended, without which denies no longer hold.
+/// Waits for the sandbox to end and returns its exit status. Without the keeper of its placeholders denies no longer
+/// hold, so it must not outlive that one.
 pub fn watch(
     child: &Child,
     channel: &mut Outside,
     signals: &Signals,
     session: Session,
-    guard: Option<BorrowedFd<'_>>,
+    mut keeper: Option<&Keeper>,
     warn: &mut dyn FnMut(&str),
 ) -> Result<i32, Failure> {
     let mut failure = None;
     let mut deadline: Option<Instant> = None;
     loop {
-        let ready = wait(child, channel, signals, guard, deadline);
+        let ready = wait(child, channel, signals, keeper, deadline);
         if ready.reports {
             match channel.receive() {
                 None => channel.close_reports(),
@@ -96,7 +97,9 @@ pub fn watch(
                 }
             }
         }
-        if ready.guard {
+        if ready.keeper && keeper.is_some_and(Keeper::is_done) {
+            keeper = None;
+        } else if ready.keeper {
             failure = Err::<(), _>(Errno::ECHILD)
                 .during(Step::Placeholders, "the process that keeps them ended")
                 .err();
@@ -119,14 +122,14 @@ struct Ready {
     ended: bool,
     signals: bool,
     reports: bool,
-    guard: bool,
+    keeper: bool,
 }
 
 fn wait(
     child: &Child,
     channel: &Outside,
     signals: &Signals,
-    guard: Option<BorrowedFd<'_>>,
+    keeper: Option<&Keeper>,
     deadline: Option<Instant>,
 ) -> Ready {
     let timeout = deadline.map_or(PollTimeout::NONE, |deadline| {
@@ -135,19 +138,20 @@ fn wait(
         PollTimeout::try_from(left.as_millis() + 1).unwrap_or(PollTimeout::MAX)
     });
     let reports = channel.reports();
-    let sources = [Some(child.pidfd.as_fd()), Some(signals.fd.as_fd()), reports, guard];
+    let keeper = keeper.map(Keeper::ended);
+    let sources = [Some(child.pidfd.as_fd()), Some(signals.fd.as_fd()), reports, keeper];
     // Those that are missing watch what is watched anyway.
     let mut fds = sources.map(|source| PollFd::new(source.unwrap_or(child.pidfd.as_fd()), PollFlags::POLLIN));
     if poll(&mut fds, timeout).is_err() {
         return Ready::default();
     }
-    let [ended, signals, reports, guard] = fds.map(|fd| fd.any().unwrap_or(true));
+    let [ended, signals, reports, keeper] = fds.map(|fd| fd.any().unwrap_or(true));
     Ready {
         // What was reported before the end must be read before it.
         ended,
         signals,
         reports: reports && sources[2].is_some(),
-        guard: guard && sources[3].is_some(),
+        keeper: keeper && sources[3].is_some(),
     }
 }
 

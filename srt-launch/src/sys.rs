@@ -1,7 +1,7 @@
 //! System calls that no safe crate wraps, one small function each. The only module of this crate with `unsafe`.
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, c_int, c_long, c_uint};
+use std::ffi::{CStr, c_int, c_long, c_uint, c_void};
 use std::io::IoSliceMut;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
@@ -12,6 +12,12 @@ use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
 use nix::unistd::Pid;
 
 use crate::bpf::Instruction;
+
+// The unwinder, from the archive: to load `libgcc_s` takes a good tenth of a millisecond at every start. Where the linker
+// minds the order of libraries it is loaded all the same.
+#[cfg(all(target_env = "gnu", not(target_feature = "crt-static")))]
+#[link(name = "gcc_eh", kind = "static", modifiers = "-bundle")]
+unsafe extern "C" {}
 
 /// Standard input, output and error.
 pub const STANDARD_STREAMS: [BorrowedFd<'static>; 3] = {
@@ -55,6 +61,39 @@ pub fn clone_child(namespaces: CloneFlags, body: impl FnOnce() -> i32) -> nix::R
     }
 }
 
+/// Starts a process that runs `body`, whose last act is to execute a program; if that fails, it ends with the exit status
+/// of `body`. Until then the child lives in this process's memory and this one stands still, as with `vfork`: to copy
+/// the memory for a child that throws it away would take longer than all else it does here.
+///
+/// A child that is stopped before its program runs keeps this process waiting, so there must be no terminal that
+/// could stop it.
+pub fn start_program<F: FnOnce() -> i32>(body: F) -> nix::Result<Pid> {
+    /// What a failure needs to be told in, many times over.
+    const STACK: usize = 64 << 10;
+    extern "C" fn run<F: FnOnce() -> i32>(body: *mut c_void) -> c_int {
+        // No way out of here but the end of the process, as in `clone_child`.
+        let mut end = EndProcess(crate::exit::OWN_FAILURE);
+        // SAFETY: this is the `body` of the waiting caller below, which does not touch it meanwhile.
+        let body = unsafe { &mut *body.cast::<Option<F>>() };
+        if let Some(body) = body.take() {
+            end.0 = body();
+        }
+        drop(end);
+        unreachable!("the process has ended")
+    }
+    let mut stack = vec![0_u8; STACK];
+    let mut body = Some(body);
+    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+    let top = stack.as_mut_ptr_range().end;
+    // SAFETY: stacks grow downwards on all machines we know, from an end that is aligned for them. The stack and `body`
+    // outlive the child's use of this memory, for this thread, the only one, goes on only when that is over.
+    let pid = unsafe {
+        let aligned = top.sub(top.addr() % 16);
+        libc::clone(run::<F>, aligned.cast(), flags, (&raw mut body).cast())
+    };
+    Errno::result(pid).map(Pid::from_raw)
+}
+
 /// Ends the process without what `exit` does on behalf of the program: the parent's buffers are not ours.
 struct EndProcess(i32);
 
@@ -73,6 +112,18 @@ pub fn clone_tree(at: impl AsFd, recursive: bool) -> nix::Result<OwnedFd> {
     descriptor(unsafe { libc::syscall(libc::SYS_open_tree, at.as_fd().as_raw_fd(), c"".as_ptr(), flags) })
 }
 
+/// The same of what is at `path` below `directory`. Only for trees in which nobody can have planted a link, since those
+/// on the way would be followed.
+pub fn clone_tree_at(directory: impl AsFd, path: &CStr, recursive: bool) -> nix::Result<OwnedFd> {
+    let recursive = if recursive { libc::AT_RECURSIVE as c_uint } else { 0 };
+    let flags =
+        libc::OPEN_TREE_CLONE | libc::OPEN_TREE_CLOEXEC | libc::AT_SYMLINK_NOFOLLOW as c_uint | recursive;
+    // SAFETY: the path is NUL-terminated; the kernel keeps no pointer.
+    descriptor(unsafe {
+        libc::syscall(libc::SYS_open_tree, directory.as_fd().as_raw_fd(), path.as_ptr(), flags)
+    })
+}
+
 /// Attaches the detached mount `from` on top of what `to` refers to, which is looked up no more.
 pub fn attach_mount(from: impl AsFd, to: impl AsFd) -> nix::Result<()> {
     let (from, to) = (from.as_fd().as_raw_fd(), to.as_fd().as_raw_fd());
@@ -80,6 +131,14 @@ pub fn attach_mount(from: impl AsFd, to: impl AsFd) -> nix::Result<()> {
     let empty = c"".as_ptr();
     // SAFETY: both paths are NUL-terminated constants; the kernel keeps no pointer.
     done(unsafe { libc::syscall(libc::SYS_move_mount, from, empty, to, empty, flags) })
+}
+
+/// The same on top of what is at `path` below `directory`, in a tree as for [`clone_tree_at`].
+pub fn attach_mount_at(from: impl AsFd, directory: impl AsFd, path: &CStr) -> nix::Result<()> {
+    let (from, directory) = (from.as_fd().as_raw_fd(), directory.as_fd().as_raw_fd());
+    let flags = libc::MOVE_MOUNT_F_EMPTY_PATH;
+    // SAFETY: both paths are NUL-terminated; the kernel keeps no pointer.
+    done(unsafe { libc::syscall(libc::SYS_move_mount, from, c"".as_ptr(), directory, path.as_ptr(), flags) })
 }
 
 /// Adds `attributes` (`MOUNT_ATTR_*`) to a mount, or to it and all below it, and cuts what it receives from the

@@ -1,13 +1,15 @@
 //! The `/dev` of the sandbox: a few devices, terminals and memory of its own, and `/dev/srt` with what the
 //! launcher provides.
 
+use std::ffi::{CStr, OsStr};
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
-use nix::sys::stat::{Mode, fstat, mkdirat, stat, umask};
+use nix::sys::stat::{Mode, SFlag, fstat, mkdirat, mknodat, stat, umask};
 use nix::unistd::{isatty, symlinkat};
 
 use super::failure::{During, Failure, Step};
@@ -16,7 +18,7 @@ use crate::plan::{Network, Plan, Provided};
 use crate::sys;
 
 /// Devices of the host that are the same for everybody.
-const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
+const DEVICES: [&CStr; 6] = [c"null", c"zero", c"full", c"random", c"urandom", c"tty"];
 
 const LINKS: [(&str, &str); 5] = [
     ("fd", "/proc/self/fd"),
@@ -27,13 +29,13 @@ const LINKS: [(&str, &str); 5] = [
 ];
 
 /// Where a terminal shows up that its processes got from outside: `ttyname` looks there.
-const CONSOLE: &str = "console";
+const CONSOLE: &CStr = c"console";
 
 /// Our own program under another name, by which it connects through the proxy: what `ssh` is given as its
 /// `ProxyCommand`.
-const CONNECT: &str = "srt/connect";
+const CONNECT: &CStr = c"srt/connect";
 
-const EMPTY_FILE: &str = "srt/empty";
+const EMPTY_FILE: &CStr = c"srt/empty";
 const EMPTY_DIR: &str = "srt/empty.d";
 
 /// The finished `/dev`.
@@ -61,7 +63,7 @@ impl Dev {
         let target = tree.open_target(Path::new("/dev")).during(Step::Dev, "openat2(/dev)")?;
         attach(&tmpfs, &target, Path::new("/dev"))?;
         for name in DEVICES {
-            bind_device(tree, &tmpfs, &Path::new("/dev").join(name), name)?;
+            bind_device(tree, &tmpfs, &Path::new("/dev").join(shown(name)), name)?;
         }
         if let Some(terminal) = terminal {
             bind_device(tree, &tmpfs, &terminal, CONSOLE)?;
@@ -72,14 +74,14 @@ impl Dev {
             INERT & !libc::MOUNT_ATTR_NODEV,
         )
         .during(Step::Dev, "fsmount(devpts)")?;
-        attach_at(pts, &tmpfs, "pts")?;
+        attach_at(pts, &tmpfs, c"pts")?;
         let shm = sys::new_filesystem(
             c"tmpfs",
             &[(c"mode", c"1777")],
             libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV,
         )
         .during(Step::Dev, "fsmount(tmpfs)")?;
-        attach_at(shm, &tmpfs, "shm")?;
+        attach_at(shm, &tmpfs, c"shm")?;
         if let Some(name) = helper {
             bind_own_program(tree, &tmpfs, name)?;
         }
@@ -87,8 +89,8 @@ impl Dev {
         sys::set_mount_attributes(&tmpfs, libc::MOUNT_ATTR_RDONLY, false)
             .during(Step::Dev, "mount_setattr")?;
 
-        let open = |path| open_below(&tmpfs, Path::new(path)).during_at(Step::Dev, "openat2", path);
-        let (empty_file, empty_dir) = (open(EMPTY_FILE)?, open(EMPTY_DIR)?);
+        let open = |path| open_below(&tmpfs, path).during_at(Step::Dev, "openat2", path);
+        let (empty_file, empty_dir) = (open(shown(EMPTY_FILE))?, open(Path::new(EMPTY_DIR))?);
         if !plan.isolation.private_dev {
             let host = tree.open_host(Path::new("/dev")).during(Step::Dev, "openat2(/dev)")?;
             let host = sys::clone_tree(host, true).during(Step::Dev, "open_tree(/dev)")?;
@@ -119,9 +121,9 @@ impl Dev {
 }
 
 /// Makes every entry; mount points as empty files.
-fn fill(tmpfs: &OwnedFd, provided: &[Provided], console: bool, helper: Option<&str>) -> Result<(), Failure> {
+fn fill(tmpfs: &OwnedFd, provided: &[Provided], console: bool, helper: Option<&CStr>) -> Result<(), Failure> {
     for name in DEVICES.into_iter().chain(console.then_some(CONSOLE)) {
-        make_file(tmpfs, name.as_ref(), 0o444).during_at(Step::Dev, "openat", name)?;
+        make_empty_file(tmpfs, name)?;
     }
     for (name, target) in LINKS {
         symlinkat(target, tmpfs, name).during_at(Step::Dev, "symlinkat", name)?;
@@ -130,7 +132,7 @@ fn fill(tmpfs: &OwnedFd, provided: &[Provided], console: bool, helper: Option<&s
         make_dir(tmpfs, Path::new(name))?;
     }
     for name in [EMPTY_FILE].into_iter().chain(helper) {
-        make_file(tmpfs, name.as_ref(), 0o444).during_at(Step::Dev, "openat", name)?;
+        make_empty_file(tmpfs, name)?;
     }
     for file in provided {
         let path = in_srt(&file.name);
@@ -149,6 +151,15 @@ fn in_srt(name: &str) -> PathBuf {
     Path::new("srt").join(name)
 }
 
+/// Not opened, as there is nothing to write.
+fn make_empty_file(tmpfs: &OwnedFd, name: &CStr) -> Result<(), Failure> {
+    mknodat(tmpfs, name, SFlag::S_IFREG, Mode::from_bits_truncate(0o444), 0).during_at(
+        Step::Dev,
+        "mknodat",
+        shown(name),
+    )
+}
+
 fn make_dir(tmpfs: &OwnedFd, path: &Path) -> Result<(), Failure> {
     match mkdirat(tmpfs, path, Mode::from_bits_truncate(0o755)) {
         Err(Errno::EEXIST) => Ok(()),
@@ -156,7 +167,7 @@ fn make_dir(tmpfs: &OwnedFd, path: &Path) -> Result<(), Failure> {
     }
 }
 
-fn bind_device(tree: &Tree, tmpfs: &OwnedFd, source: &Path, name: &str) -> Result<(), Failure> {
+fn bind_device(tree: &Tree, tmpfs: &OwnedFd, source: &Path, name: &CStr) -> Result<(), Failure> {
     let device = tree.open_host(source).during_at(Step::Dev, "openat2", source)?;
     let device = sys::clone_tree(device, false).during_at(Step::Dev, "open_tree", source)?;
     // Opening a device for writing is no write to its file system: read-only means its mode and its times.
@@ -171,7 +182,7 @@ fn bind_device(tree: &Tree, tmpfs: &OwnedFd, source: &Path, name: &str) -> Resul
 
 /// From the host's tree, so that the plan's hiding of its folder does not matter. The descriptor of the running program
 /// itself belongs to the caller's mount namespace, from which nothing can be bound here; it only says which file it is.
-fn bind_own_program(tree: &Tree, tmpfs: &OwnedFd, name: &str) -> Result<(), Failure> {
+fn bind_own_program(tree: &Tree, tmpfs: &OwnedFd, name: &CStr) -> Result<(), Failure> {
     const OURS: &str = "/proc/self/exe";
     let path = fs::read_link(OURS).during(Step::Dev, "readlink(/proc/self/exe)")?;
     let program = tree.open_host(&path).during_at(Step::Dev, "openat2", &path)?;
@@ -189,9 +200,13 @@ fn bind_own_program(tree: &Tree, tmpfs: &OwnedFd, name: &str) -> Result<(), Fail
     attach_at(program, tmpfs, name)
 }
 
-fn attach_at(mount: impl AsFd, tmpfs: &OwnedFd, name: &str) -> Result<(), Failure> {
-    let target = open_below(tmpfs, Path::new(name)).during_at(Step::Dev, "openat2", name)?;
-    sys::attach_mount(mount, target).during_at(Step::Dev, "move_mount", name)
+/// Every name in the tmpfs is of our making.
+fn attach_at(mount: impl AsFd, tmpfs: &OwnedFd, name: &CStr) -> Result<(), Failure> {
+    sys::attach_mount_at(mount, tmpfs, name).during_at(Step::Dev, "move_mount", shown(name))
+}
+
+fn shown(name: &CStr) -> &Path {
+    Path::new(OsStr::from_bytes(name.to_bytes()))
 }
 
 /// The host's path of the terminal on one of the standard streams, where it has one.

@@ -31,26 +31,29 @@ use crate::plan::Plan;
 use crate::sys;
 
 /// Builds the sandbox around the calling process, which is the first one in the new namespaces. `connect` runs once
-/// the loopback is up and the host's tree is still there; it may add to what the plan provides. Returns a warning.
+/// the loopback is up and the host's tree is still there; it may add to what the plan provides. `settle` runs before the
+/// plan's mounts are made, and may take out some whose mount point is not to be had. Returns a warning.
 ///
 /// The order matters. Identity first, because everything needs it. The network before the mounts, because what the
-/// proxy answers is mounted. `/dev` and `/proc` before the plan's mounts, which may lie in them. Then, with the host's
-/// tree out of reach, everything that only takes away, and the filter last: it need not allow any of the above.
+/// proxy answers is mounted. `/dev` and `/proc` before the plan's mounts, which may lie in them, and for whose mount
+/// points it may be necessary to wait. Then, with the host's tree out of reach, everything that only takes away, and the
+/// filter last: it need not allow any of the above.
 pub fn build(
     plan: &mut Plan,
     caller: Caller,
     connect: impl FnOnce(&mut Plan) -> Result<(), Failure>,
+    settle: impl FnOnce(&mut Plan) -> Result<(), Failure>,
 ) -> Result<Option<String>, Failure> {
     caller.map()?;
     if plan.isolation.network_namespace {
         network::loopback_up()?;
     }
     connect(plan)?;
-    let isolation = &plan.isolation;
 
-    let mut tree = Tree::copy_host(&plan.root, isolation)?;
+    let mut tree = Tree::copy_host(&plan.root, &plan.isolation)?;
     let dev = Dev::attach(&tree, plan)?;
-    let warning = proc::mount(&tree, &dev, plan.proc, isolation)?;
+    let warning = proc::mount(&tree, &dev, plan.proc, &plan.isolation)?;
+    settle(plan)?;
     for mount in &plan.mounts {
         tree.mount(mount, &dev.empty_file)?;
     }
@@ -58,6 +61,7 @@ pub fn build(
     streams::reopen_read_only(&tree)?;
     tree.enter(&plan.cwd, plan.cwd.ancestors().skip(1).chain([Path::new("/")]))?;
 
+    let isolation = &plan.isolation;
     if isolation.session_keyring {
         keyring()?;
     }

@@ -1,43 +1,45 @@
 //! The `/proc` of the sandbox: its own processes, nothing of the machine that can be changed.
 
+use std::ffi::{CStr, OsStr};
 use std::fs::File;
 use std::io::Write;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use nix::errno::Errno;
-use nix::fcntl::{OFlag, openat};
-use nix::sys::stat::{Mode, SFlag, fstat};
+use nix::fcntl::{AtFlags, OFlag, openat};
+use nix::sys::stat::{Mode, SFlag, fstatat};
 
 use super::dev::Dev;
 use super::failure::{During, Failure, Step};
-use super::mounts::{INERT, Tree, attach, open_below};
+use super::mounts::{INERT, Tree, attach};
 use crate::plan::{Isolation, ProcMode};
 use crate::sys;
 
 /// Shown, but read-only: to files here the kernel lets uid 0 write that has not a single capability.
-const READ_ONLY: [&str; 4] = ["sys", "irq", "bus", "fs"];
+const READ_ONLY: [&CStr; 4] = [c"sys", c"irq", c"bus", c"fs"];
 
 /// Empty: memory, keys, addresses and switches of the machine. What a kernel lacks is passed over.
-const MASKED: [&str; 17] = [
-    "sysrq-trigger",
-    "kcore",
-    "keys",
-    "key-users",
-    "timer_list",
-    "timer_stats",
-    "sched_debug",
-    "latency_stats",
-    "kpagecount",
-    "kpageflags",
+const MASKED: [&CStr; 17] = [
+    c"sysrq-trigger",
+    c"kcore",
+    c"keys",
+    c"key-users",
+    c"timer_list",
+    c"timer_stats",
+    c"sched_debug",
+    c"latency_stats",
+    c"kpagecount",
+    c"kpageflags",
     // Readable for uid 0 alone, whatever its capabilities.
-    "kpagecgroup",
-    "vmallocinfo",
-    "slabinfo",
-    "mtrr",
-    "acpi",
-    "scsi",
-    "dynamic_debug",
+    c"kpagecgroup",
+    c"vmallocinfo",
+    c"slabinfo",
+    c"mtrr",
+    c"acpi",
+    c"scsi",
+    c"dynamic_debug",
 ];
 
 /// Attaches `/proc` and shuts what must be shut in it. Returns a warning where it is not what was asked for.
@@ -77,24 +79,28 @@ pub fn mount(
     }
     if isolation.proc_read_only {
         for name in READ_ONLY {
-            let Some(shown) = open(&proc, name)? else { continue };
-            let copy = sys::clone_tree(&shown, true).during_at(Step::Proc, "open_tree", name)?;
+            let copy = match sys::clone_tree_at(&proc, name, true) {
+                Err(Errno::ENOENT) => continue,
+                result => result.during_at(Step::Proc, "open_tree", shown(name))?,
+            };
             sys::set_mount_attributes(&copy, INERT | libc::MOUNT_ATTR_RDONLY, true).during_at(
                 Step::Proc,
                 "mount_setattr",
-                name,
+                shown(name),
             )?;
-            attach_over(copy, shown, name)?;
+            attach_over(copy, &proc, name)?;
         }
     }
     if isolation.proc_masks {
         for name in MASKED {
-            let Some(shown) = open(&proc, name)? else { continue };
-            let stat = fstat(&shown).during_at(Step::Proc, "fstat", name)?;
+            let stat = match fstatat(&proc, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
+                Err(Errno::ENOENT) => continue,
+                result => result.during_at(Step::Proc, "fstatat", shown(name))?,
+            };
             let directory = SFlag::from_bits_truncate(stat.st_mode & SFlag::S_IFMT.bits()) == SFlag::S_IFDIR;
             let empty = if directory { &dev.empty_dir } else { &dev.empty_file };
-            let mask = sys::clone_tree(empty, false).during_at(Step::Proc, "open_tree", name)?;
-            attach_over(mask, shown, name)?;
+            let mask = sys::clone_tree(empty, false).during_at(Step::Proc, "open_tree", shown(name))?;
+            attach_over(mask, &proc, name)?;
         }
     }
     Ok(warning)
@@ -105,15 +111,13 @@ fn outer(tree: &Tree) -> Result<OwnedFd, Failure> {
     sys::clone_tree(host, true).during(Step::Proc, "open_tree(/proc)")
 }
 
-fn open(proc: &OwnedFd, name: &str) -> Result<Option<OwnedFd>, Failure> {
-    match open_below(proc, Path::new(name)) {
-        Err(Errno::ENOENT) => Ok(None),
-        result => result.during_at(Step::Proc, "openat2", name).map(Some),
-    }
+/// The kernel alone makes names in `/proc`, so a single one can be used as it is.
+fn attach_over(mount: OwnedFd, proc: &OwnedFd, name: &CStr) -> Result<(), Failure> {
+    sys::attach_mount_at(mount, proc, name).during_at(Step::Proc, "move_mount", shown(name))
 }
 
-fn attach_over(mount: OwnedFd, target: impl AsFd, name: &str) -> Result<(), Failure> {
-    sys::attach_mount(mount, target).during_at(Step::Proc, "move_mount", name)
+fn shown(name: &CStr) -> &OsStr {
+    OsStr::from_bytes(name.to_bytes())
 }
 
 /// Sets `user.max_user_namespaces` of the sandbox's own user namespace to 0: the second layer behind the filter.

@@ -3,18 +3,17 @@
 
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
-use std::io::{IoSlice, IoSliceMut};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::os::unix::net::UnixStream;
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::CloneFlags;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
-use nix::sys::socket::{
-    AddressFamily, ControlMessage, MsgFlags, SockFlag, SockType, recv, send, sendmsg, socketpair,
-};
-use nix::sys::wait::waitpid;
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::{chdir, dup2_stderr, dup2_stdin, dup2_stdout, setsid};
 use serde::{Deserialize, Serialize};
 
@@ -24,15 +23,30 @@ use crate::apply::{During, Failure, Step};
 use crate::plan::{Placeholder, Plan};
 use crate::sys::{self, Child};
 
+/// A keeper that is needed and not there yet.
+///
+/// It is started when the sandbox's first process is there already: it makes the placeholders while that one builds
+/// what does not lie on them, and it knows from the beginning whose end to wait for.
+#[derive(Debug)]
+pub struct Vacancy {
+    /// Where the sandbox learns what came of it.
+    inside: UnixStream,
+    /// The keeper's end of that.
+    outside: UnixStream,
+}
+
+/// By which the sandbox's first process tells the keeper that nobody is left but itself. It would learn that from the
+/// death of the sandbox too, but has its work done while the kernel is still taking that down.
+#[derive(Debug)]
+pub struct Bell(UnixStream);
+
 /// The keeping process, as the launcher sees it.
 #[derive(Debug)]
 pub struct Keeper {
     child: Child,
-    /// Open for as long as the launcher lives.
-    socket: Option<OwnedFd>,
 }
 
-/// What it answers once everything is in place.
+/// What the sandbox is told once everything is in place.
 #[derive(Debug, Serialize, Deserialize)]
 enum Answer {
     /// All placeholders are there, but those at these places of the list, which their directories refuse.
@@ -40,81 +54,79 @@ enum Answer {
     Failed(Failure),
 }
 
-/// Enough for a refusal of each of a thousand placeholders.
-const ANSWER: usize = 64 << 10;
-
-impl Keeper {
-    /// Makes what the plan asks for, and takes out of it what its directories refuse anyway. No process is started
-    /// where there is nothing to make.
-    pub fn start(plan: &mut Plan) -> Result<Option<Self>, Failure> {
+impl Vacancy {
+    /// `None` where there is nothing to make, and no process is needed.
+    pub fn of(plan: &Plan) -> Result<Option<Self>, Failure> {
         if plan.placeholders.is_empty() {
             return Ok(None);
         }
-        let (ours, theirs) =
-            socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)
-                .during(Step::Placeholders, "socketpair")?;
-        let wanted = &plan.placeholders;
-        let child = sys::clone_child(CloneFlags::empty(), || keep(wanted, theirs.as_fd()))
-            .during(Step::Placeholders, "clone")?;
-        drop(theirs);
-        let keeper = Self { child, socket: Some(ours) };
-        let refused = keeper.wait_ready()?;
+        let (inside, outside) = UnixStream::pair().during(Step::Placeholders, "socketpair")?;
+        Ok(Some(Self { inside, outside }))
+    }
+
+    /// Outside: starts the keeper of a sandbox.
+    pub fn fill(self, wanted: &[Placeholder], sandbox: &Child) -> Result<Keeper, Failure> {
+        let link = self.outside;
+        sys::clone_child(CloneFlags::empty(), || keep(wanted, link, sandbox.pidfd.as_fd()))
+            .during(Step::Placeholders, "clone")
+            .map(|child| Keeper { child })
+    }
+
+    /// Inside: waits until the placeholders are there, and takes out of the plan what their directories refuse anyway.
+    pub fn settle(self, plan: &mut Plan) -> Result<Bell, Failure> {
+        let Self { mut inside, outside } = self;
+        // Ours would keep us waiting if the keeper were killed.
+        drop(outside);
+        let mut text = Vec::new();
+        inside.read_to_end(&mut text).during(Step::Placeholders, "read")?;
+        let refused = match serde_json::from_slice(&text) {
+            Ok(Answer::Ready(refused)) => refused,
+            Ok(Answer::Failed(failure)) => return Err(failure),
+            Err(_) => {
+                return Err(Errno::ECHILD).during(Step::Placeholders, "the process that keeps them ended");
+            }
+        };
         if !refused.is_empty() {
             let gone: BTreeSet<_> =
                 refused.iter().filter_map(|&at| plan.placeholders.get(at)).map(|p| p.path.clone()).collect();
             plan.placeholders.retain(|placeholder| !gone.contains(&placeholder.path));
             plan.mounts.retain(|mount| !gone.contains(&mount.target));
         }
-        Ok(Some(keeper))
+        Ok(Bell(inside))
     }
+}
 
-    fn wait_ready(&self) -> Result<Vec<usize>, Failure> {
-        let mut answer = vec![0; ANSWER];
-        let length =
-            recv(self.socket()?, &mut answer, MsgFlags::empty()).during(Step::Placeholders, "recv")?;
-        match serde_json::from_slice(&answer[..length]) {
-            Ok(Answer::Ready(refused)) => Ok(refused),
-            Ok(Answer::Failed(failure)) => Err(failure),
-            Err(_) => Err(Errno::ECHILD).during(Step::Placeholders, "the process that keeps them ended"),
-        }
+impl Bell {
+    /// Every other process of the sandbox is dead.
+    pub fn ring(&self) {
+        // A keeper that was killed is for the launcher to notice.
+        let _ = (&self.0).write_all(b".");
     }
+}
 
-    /// Tells the keeper which processes must have ended before it may remove anything.
-    pub fn guard(&self, sandbox: &Child) -> Result<(), Failure> {
-        let fds = [sandbox.pidfd.as_raw_fd()];
-        let control = [ControlMessage::ScmRights(&fds)];
-        sendmsg::<()>(self.socket()?, &[IoSlice::new(b"g")], &control, MsgFlags::MSG_NOSIGNAL, None)
-            .during(Step::Placeholders, "sendmsg")
-            .map(drop)
-    }
-
-    /// Readable when the keeper has ended, after which no placeholder is safe.
+impl Keeper {
+    /// Readable when the keeper has ended.
     pub fn ended(&self) -> BorrowedFd<'_> {
         self.child.pidfd.as_fd()
     }
 
-    /// In a process inside: lets go of it without waiting for its end, which may wait for ours.
-    pub fn forget(mut self) {
-        self.socket = None;
-        std::mem::forget(self);
-    }
-
-    fn socket(&self) -> Result<RawFd, Failure> {
-        self.socket.as_ref().map(AsRawFd::as_raw_fd).ok_or(Errno::EBADF).during(Step::Placeholders, "socket")
+    /// Whether, having ended, it has done all it had to. Else no placeholder is safe.
+    pub fn is_done(&self) -> bool {
+        let look = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+        matches!(waitid(Id::PIDFd(self.ended()), look), Ok(WaitStatus::Exited(_, 0)))
     }
 }
 
-/// Lets it remove them, and waits until it has, however the run ended.
+/// Waits until it has removed them.
 impl Drop for Keeper {
     fn drop(&mut self) {
-        self.socket = None;
         let _ = waitpid(self.child.pid, None);
     }
 }
 
 /// The keeper's whole life. Returns its exit status.
-fn keep(wanted: &[Placeholder], launcher: BorrowedFd<'_>) -> i32 {
-    detach(launcher);
+fn keep(wanted: &[Placeholder], mut link: UnixStream, sandbox: BorrowedFd<'_>) -> i32 {
+    detach(&[link.as_raw_fd(), sandbox.as_raw_fd()]);
     let mut held = Vec::new();
     let manifest = Manifest::create().during(Step::Placeholders, "make a manifest in /dev/shm");
     let made = manifest.map(|mut manifest| {
@@ -126,11 +138,10 @@ fn keep(wanted: &[Placeholder], launcher: BorrowedFd<'_>) -> i32 {
         Ok((manifest, Err(failure))) => (Some(manifest), Answer::Failed(failure)),
         Err(failure) => (None, Answer::Failed(failure)),
     };
-    let packet = serde_json::to_vec(&answer).unwrap_or_default();
-    let sent = send(launcher.as_raw_fd(), &packet, MsgFlags::MSG_NOSIGNAL).is_ok();
-    if sent && matches!(answer, Answer::Ready(_)) {
-        wait_for_the_end(launcher);
-    }
+    // If nobody reads it the sandbox is dead, as the wait will find.
+    let _ = link.write_all(&serde_json::to_vec(&answer).unwrap_or_default());
+    let _ = link.shutdown(Shutdown::Write);
+    wait_for_the_end(&link, sandbox);
     if let Some(manifest) = manifest {
         remove_all(held, manifest);
     }
@@ -139,10 +150,10 @@ fn keep(wanted: &[Placeholder], launcher: BorrowedFd<'_>) -> i32 {
 
 /// Leaves everything it shares with the launcher: signals to its group and of its terminal, and every descriptor,
 /// which may be somebody's pipe that must end with the command.
-fn detach(launcher: BorrowedFd<'_>) {
+fn detach(kept: &[RawFd]) {
     let _ = setsid();
     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None);
-    sys::close_all_but_here(&[0, 1, 2, launcher.as_raw_fd()]);
+    sys::close_all_but_here(&[&[0, 1, 2], kept].concat());
     // Not closed: the next file opened would be taken for one of them.
     if let Ok(null) = OpenOptions::new().read(true).write(true).open("/dev/null") {
         let _ = dup2_stdin(&null).and_then(|()| dup2_stdout(&null)).and_then(|()| dup2_stderr(&null));
@@ -183,30 +194,17 @@ fn make_all(
     Ok(refused)
 }
 
-/// Waits until the launcher has let go or died, and then until the sandbox is dead: a mount point must not be freed
-/// while anybody inside could take its place.
-fn wait_for_the_end(launcher: BorrowedFd<'_>) {
-    let mut sandbox = None;
-    loop {
-        match receive(launcher) {
-            Ok(Some(pidfd)) => sandbox = pidfd.or(sandbox),
-            Ok(None) => break,
-            Err(Errno::EINTR) => {}
-            Err(_) => break,
-        }
+/// Waits until the sandbox is dead, which it soon is when the launcher is, or all in it but its first process: a mount
+/// point must not be freed while anybody inside could take its place.
+fn wait_for_the_end(mut link: &UnixStream, sandbox: BorrowedFd<'_>) {
+    let dead = PollFd::new(sandbox, PollFlags::POLLIN);
+    let mut fds = [dead, PollFd::new(link.as_fd(), PollFlags::POLLIN)];
+    while poll(&mut fds, PollTimeout::NONE) == Err(Errno::EINTR) {}
+    // Without the byte it has only let go of its end, to die or because it was killed.
+    if link.read(&mut [0]).is_ok_and(|length| length > 0) {
+        return;
     }
-    if let Some(pidfd) = sandbox {
-        let mut fds = [PollFd::new(pidfd.as_fd(), PollFlags::POLLIN)];
-        while poll(&mut fds, PollTimeout::NONE) == Err(Errno::EINTR) {}
-    }
-}
-
-/// One message of the launcher: `None` at the end, else the descriptor that came with it.
-fn receive(launcher: BorrowedFd<'_>) -> nix::Result<Option<Option<OwnedFd>>> {
-    let mut byte = [0];
-    let mut slices = [IoSliceMut::new(&mut byte)];
-    let (length, fd) = sys::receive_descriptor(launcher, &mut slices)?;
-    Ok((length > 0).then_some(fd))
+    while poll(&mut fds[..1], PollTimeout::NONE) == Err(Errno::EINTR) {}
 }
 
 /// What is left is the next run's, which finds it by the manifest.

@@ -9,7 +9,7 @@
 //!   a look that it is still the same inode and as it was made;
 //! - each run lists its placeholders in a `manifest` before it makes them and takes that away after them, so whoever
 //!   meets a placeholder can know it for one;
-//! - a process of its own ([`Keeper`]) does both. It outlives the launcher, `kill -9` included, until the sandbox is
+//! - a process of its own ([`Keeper`]) does both, while the sandbox is built. It outlives the launcher, `kill -9` included, until the sandbox is
 //!   dead and its placeholders are gone. What it leaves because it was killed itself, the next run removes ([`sweep`]).
 
 mod keeper;
@@ -20,7 +20,7 @@ mod tests;
 
 use std::path::Path;
 
-pub use keeper::Keeper;
+pub use keeper::{Bell, Keeper, Vacancy};
 pub use manifest::state_folder;
 
 use crate::plan::{MountKind, Placeholder, Plan};

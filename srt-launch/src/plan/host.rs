@@ -1,5 +1,6 @@
 use std::{
-    collections::{HashSet, VecDeque},
+    cell::RefCell,
+    collections::{HashMap, HashSet, VecDeque},
     ffi::{OsStr, OsString},
     fs::{self, Metadata},
     io::{self, ErrorKind},
@@ -19,6 +20,11 @@ pub(super) struct Host {
     uid: u32,
     /// Placeholders of sandboxes that run now: there, and yet not there.
     ghosts: HashSet<PathBuf>,
+    /// Directories that were met on the way to something. Most paths of a plan share their first steps; that one is
+    /// replaced by a link meanwhile would be noticed when mounts are made, where none is followed.
+    passed: RefCell<HashSet<PathBuf>>,
+    /// What [`Self::creation`] has answered.
+    creations: RefCell<HashMap<PathBuf, Creation>>,
 }
 
 /// Where a path leads.
@@ -74,7 +80,8 @@ const MAX_NAME: usize = 255;
 
 impl Host {
     pub(super) fn new(uid: u32, ghosts: impl IntoIterator<Item = PathBuf>) -> Self {
-        Self { uid, ghosts: ghosts.into_iter().collect() }
+        let ghosts = ghosts.into_iter().collect();
+        Self { uid, ghosts, passed: RefCell::default(), creations: RefCell::default() }
     }
 
     pub(super) fn uid(&self) -> u32 {
@@ -106,6 +113,15 @@ impl Host {
     /// Whether a name could be made in a directory, by the caller and by its command: inside, uid 0 has power
     /// over its own files only, since no other user is mapped there.
     pub(super) fn creation(&self, directory: &Path) -> Creation {
+        if let Some(known) = self.creations.borrow().get(directory) {
+            return *known;
+        }
+        let answer = self.ask_creation(directory);
+        self.creations.borrow_mut().insert(directory.to_owned(), answer);
+        answer
+    }
+
+    fn ask_creation(&self, directory: &Path) -> Creation {
         let access =
             faccessat(AT_FDCWD, directory, AccessFlags::W_OK | AccessFlags::X_OK, AtFlags::AT_EACCESS);
         let Ok(metadata) = fs::symlink_metadata(directory) else { return Creation::Refused };
@@ -141,6 +157,10 @@ impl Host {
                 continue;
             }
             let next = here.join(&name);
+            if self.passed.borrow().contains(&next) {
+                here = next;
+                continue;
+            }
             let metadata = match self.metadata(&next) {
                 Ok(metadata) => metadata,
                 // A name longer than any file system takes cannot be hidden by an error.
@@ -162,6 +182,7 @@ impl Host {
                     pending.push_front(name.to_os_string());
                 }
             } else if metadata.is_dir() {
+                self.passed.borrow_mut().insert(next.clone());
                 here = next;
             } else if pending.is_empty() {
                 return Found::There(next, Kind::of(&metadata));
