@@ -139,7 +139,13 @@ impl<'a, S: ClientStream> Exchange<'a, S> {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Completed, Broken>> {
-        self.poll_upload(cx)?;
+        if let Err(broken) = self.poll_upload(cx) {
+            return Poll::Ready(match self.download {
+                // The client has its answer; what is wrong with the rest of its body only ends the connections.
+                Download::Done(completed) if self.client.is_drained() => Ok(self.complete(completed)),
+                _ => Err(broken),
+            });
+        }
         if let Poll::Ready(result) = self.poll_download(cx) {
             return Poll::Ready(result);
         }
@@ -257,18 +263,26 @@ impl<'a, S: ClientStream> Exchange<'a, S> {
                     Err(_) => return Poll::Ready(Err(Broken::CutShort)),
                 },
                 Download::Done(completed) => {
-                    let mut completed = *completed;
+                    let completed = *completed;
                     if self.reply(cx)?.is_pending() {
                         return Poll::Pending;
                     }
-                    // What the client has not sent of its body could be taken for its next request.
-                    completed.client_persists &= self.upload == Upload::Ended;
-                    completed.upstream_persists &= self.upload == Upload::Ended;
-                    (completed.bytes_in, completed.bytes_out) = (self.bytes_in, self.bytes_out);
-                    return Poll::Ready(Ok(completed));
+                    // Nobody has said that the rest of the body is not wanted, so it must not be cut off.
+                    if completed.takes_rest && matches!(self.upload, Upload::Sending { .. }) {
+                        return Poll::Pending;
+                    }
+                    return Poll::Ready(Ok(self.complete(completed)));
                 }
             }
         }
+    }
+
+    fn complete(&self, mut completed: Completed) -> Completed {
+        // What the client has not sent of its body could be taken for its next request.
+        completed.client_persists &= self.upload == Upload::Ended;
+        completed.upstream_persists &= self.upload == Upload::Ended;
+        (completed.bytes_in, completed.bytes_out) = (self.bytes_in, self.bytes_out);
+        completed
     }
 
     /// Writes to the client.
@@ -319,11 +333,12 @@ impl<'a, S: ClientStream> Exchange<'a, S> {
     }
 
     fn on_final(&mut self, head: &ResponseHead) -> Result<(), Broken> {
-        self.body.answered();
+        let withheld = self.body.answered();
         let sent = self.upload == Upload::Ended;
         let out = self.client.output().front();
-        let answering = Answering::begin(out, head, self.head, sent, self.asked_to_persist, self.strip)
+        let mut answering = Answering::begin(out, head, self.head, sent, self.asked_to_persist, self.strip)
             .map_err(|e| bad_answer(&e))?;
+        answering.completed.takes_rest &= !withheld;
         self.download = Download::Body(answering);
         Ok(())
     }
