@@ -84,7 +84,8 @@ impl Answering {
             status: head.status(),
             client_persists,
             upstream_persists,
-            takes_rest: !sent && !unread,
+            // Where the end of the connection ends the answer, the client must not wait for it.
+            takes_rest: !sent && !unread && delimited,
             end_is_doubtful: false,
             bytes_in: 0,
             bytes_out: 0,
