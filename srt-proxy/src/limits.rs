@@ -40,7 +40,7 @@ pub const REFUSE_WAITING: Duration = Duration::from_millis(250);
 pub const CONNECTIONS: usize = 2048;
 /// After a failed accept (no descriptors left, mostly) we wait before the next: each try would fail at once.
 pub const ACCEPT_BACKOFF: Duration = Duration::from_millis(50);
-/// What answers in flight get to finish when the proxy stops.
+/// What answers in flight get to finish when the proxy stops, and then what is left of the events.
 pub const DRAIN: Duration = Duration::from_secs(1);
 /// A TLS handshake with a client, from its CONNECT on.
 pub const CLIENT_HANDSHAKE: Duration = Duration::from_secs(10);

@@ -143,13 +143,19 @@ async fn run_async(config: Config) -> Result<(), StartError> {
             link.close();
         }
     };
-    match listener {
+    let served = match listener {
         Some(listener) => {
             let session = Session::new(Arc::clone(&common), Vec::new(), events.clone())?;
-            serve(listener, Arc::new(session), stop, limits::DRAIN).await?;
+            serve(listener, Arc::new(session), stop, limits::DRAIN).await
         }
-        None => stop.await,
-    }
+        None => {
+            stop.await;
+            Ok(())
+        }
+    };
+    // The last refusals are those somebody will ask about.
+    events.flush(limits::DRAIN);
+    served?;
     outcome.map(|why| debug!("{why}"))
 }
 
