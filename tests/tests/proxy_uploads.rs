@@ -6,6 +6,7 @@ use std::io::{Read, sink};
 use std::sync::mpsc::channel;
 
 use srt_shared::decider::{Body, Req};
+use srt_shared::event::EventKind;
 use srt_tests::proxy::{
     APP, Conn, Pki, Starter, TestDecider, TestProxy, TestUpstream, connect, connect_tunnel, site,
 };
@@ -128,4 +129,65 @@ fn a_body_counts_as_held_until_what_was_shown_is_passed_on() {
     third.send(post(false, "/echo", port, 5) + "third").unwrap();
     let (answer, body) = third.read_answer().unwrap();
     assert_eq!((answer.status(), body.as_slice()), (200, &b"POST third"[..]));
+}
+
+/// More than is read ahead of a client while something is waited for.
+const UNREAD: usize = 100_000;
+
+#[test]
+fn a_client_that_left_behind_unread_bytes_gets_no_connection() {
+    let pki = Pki::new();
+    let (asked, questions) = channel();
+    let (go_on, wait) = channel::<()>();
+    let decider = TestDecider::new(&[APP], &[], move |req: &Req, _: Option<&Body>| {
+        if req.path == "/left" {
+            asked.send(()).unwrap();
+            wait.recv().unwrap();
+        }
+        Some(TestDecider::allow())
+    });
+    let proxy = Starter::new(&pki, &decider).resolve(&[APP]).events().start();
+    let upstream = TestUpstream::tls(&pki, APP, site(|_, _| Ok(())));
+    let port = upstream.port();
+    let mut conn = connect_tunnel(&proxy, &pki, APP, port);
+    conn.send(post(true, "/left", port, 2 * UNREAD)).unwrap();
+    conn.send(vec![b'x'; UNREAD]).unwrap();
+    questions.recv().unwrap();
+    drop(conn);
+    go_on.send(()).unwrap();
+    let (line, event) = proxy.next_event();
+    assert_eq!(
+        (event.event, event.reason.as_deref()),
+        (EventKind::Closed, Some("the client left")),
+        "{line}"
+    );
+    assert!(upstream.seen().take().is_empty());
+}
+
+#[test]
+fn a_client_that_leaves_behind_unread_bytes_does_not_keep_its_upstream() {
+    let pki = Pki::new();
+    let decider = TestDecider::allowing(&[APP]);
+    let proxy = Starter::new(&pki, &decider).resolve(&[APP]).start();
+    let (asked, at_upstream) = channel();
+    let (ended, wait) = channel();
+    let upstream = TestUpstream::tls(
+        &pki,
+        APP,
+        site(move |conn: &mut Conn, _: &_| {
+            asked.send(()).unwrap();
+            // Never an answer.
+            ended.send(conn.read_to_close()).unwrap();
+            Ok(())
+        }),
+    );
+    let port = upstream.port();
+    let mut conn = connect_tunnel(&proxy, &pki, APP, port);
+    let host = format!("{APP}:{port}");
+    conn.send(format!("GET /never HTTP/1.1\r\nHost: {host}\r\n\r\n")).unwrap();
+    conn.send(post(true, "/next", port, UNREAD)).unwrap();
+    conn.send(vec![b'x'; UNREAD]).unwrap();
+    at_upstream.recv().unwrap();
+    drop(conn);
+    wait.recv().unwrap().unwrap();
 }

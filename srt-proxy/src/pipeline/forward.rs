@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use srt_shared::field_name::FieldNameSet;
 
 use super::answer::{self, Answering, Completed};
-use super::ask::has_left;
+use super::ask::{has_ended, has_left, is_full};
 use super::body::{RequestBody, push_piece};
 use super::is_http11;
 use super::refuse::Failure;
@@ -59,6 +59,8 @@ pub struct Exchange<'a, S> {
     bytes_out: u64,
     /// Grows whenever anything moved.
     moved: u64,
+    /// Whether the client will send no more.
+    client_ended: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,6 +106,7 @@ impl<'a, S: ClientStream> Exchange<'a, S> {
             bytes_in: 0,
             bytes_out: 0,
             moved: 0,
+            client_ended: false,
         }
     }
 
@@ -112,18 +115,29 @@ impl<'a, S: ClientStream> Exchange<'a, S> {
     pub async fn run(mut self, timer: &mut Timer) -> Result<Completed, Broken> {
         timer.set(limits::IDLE);
         let mut seen = 0;
+        let mut look = None;
         std::future::poll_fn(|cx| {
-            if let Poll::Ready(result) = self.poll(cx) {
-                return Poll::Ready(result);
+            loop {
+                if let Poll::Ready(result) = self.poll(cx) {
+                    return Poll::Ready(result);
+                }
+                if self.moved != seen {
+                    seen = self.moved;
+                    timer.set(limits::IDLE);
+                }
+                if self.is_held_up() {
+                    return timer.poll_expired(cx).map(|()| Err(Broken::Stalled));
+                }
+                // Nothing wakes us when the client leaves behind what is not read.
+                if !is_full(self.client) {
+                    return Poll::Pending;
+                }
+                let look = look.get_or_insert_with(|| Timer::new(limits::LOOK));
+                if look.poll_expired(cx).is_pending() {
+                    return Poll::Pending;
+                }
+                look.set(limits::LOOK);
             }
-            if self.moved != seen {
-                seen = self.moved;
-                timer.set(limits::IDLE);
-            }
-            if self.is_held_up() {
-                return timer.poll_expired(cx).map(|()| Err(Broken::Stalled));
-            }
-            Poll::Pending
         })
         .await
     }
@@ -135,7 +149,7 @@ impl<'a, S: ClientStream> Exchange<'a, S> {
         matches!(self.upload, Upload::Sending { .. })
             || !self.client.is_drained()
             || !self.upstream.is_drained()
-            || self.client.at_eof()
+            || self.client_ended
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Completed, Broken>> {
@@ -151,11 +165,11 @@ impl<'a, S: ClientStream> Exchange<'a, S> {
         }
         // While the body comes, the upload sees the client leave.
         if !matches!(self.upload, Upload::Sending { .. }) {
-            let had_ended = self.client.at_eof();
             if has_left(cx, self.client, self.body) {
                 return Poll::Ready(Err(Broken::ClientGone));
             }
-            self.moved += u64::from(self.client.at_eof() != had_ended);
+            let had_ended = std::mem::replace(&mut self.client_ended, has_ended(self.client));
+            self.moved += u64::from(self.client_ended != had_ended);
         }
         Poll::Pending
     }
