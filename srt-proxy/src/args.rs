@@ -40,7 +40,7 @@ cannot be used; 2 for a wrong command line and for a decider that ends before it
 )]
 pub struct Args {
     /// Accept on this listening TCP or unix socket
-    #[arg(long, value_name = "FD", conflicts_with = "listen")]
+    #[arg(long, value_name = "FD", value_parser = parse_fd, conflicts_with = "listen")]
     listen_fd: Option<RawFd>,
 
     /// Listen on a loopback address: 127.0.0.0/8, [::1] or localhost
@@ -48,27 +48,27 @@ pub struct Args {
     listen: Option<String>,
 
     /// Let --listen take any address of this host (everybody who reaches it can use the proxy)
-    #[arg(long)]
+    #[arg(long, overrides_with = "listen_any_interface")]
     listen_any_interface: bool,
 
     /// The decider, on one socket for both directions
-    #[arg(long, value_name = "FD", conflicts_with_all = ["decider_in", "decider_out"])]
+    #[arg(long, value_name = "FD", value_parser = parse_fd, conflicts_with_all = ["decider_in", "decider_out"])]
     decider_fd: Option<RawFd>,
 
     /// The decider's messages to us, on a pipe or socket
-    #[arg(long, value_name = "FD", requires = "decider_out")]
+    #[arg(long, value_name = "FD", value_parser = parse_fd, requires = "decider_out")]
     decider_in: Option<RawFd>,
 
     /// Our messages to the decider, on a pipe or socket
-    #[arg(long, value_name = "FD", requires = "decider_in")]
+    #[arg(long, value_name = "FD", value_parser = parse_fd, requires = "decider_in")]
     decider_out: Option<RawFd>,
 
     /// Serve the sandboxes that launchers attach over this SOCK_SEQPACKET socket
-    #[arg(long, value_name = "FD")]
+    #[arg(long, value_name = "FD", value_parser = parse_fd)]
     attach_fd: Option<RawFd>,
 
     /// Read settings (JSON, as in ~/.srt-settings.json) from this descriptor, to its end
-    #[arg(long, value_name = "FD")]
+    #[arg(long, value_name = "FD", value_parser = parse_fd)]
     settings_fd: Option<RawFd>,
 
     /// Say nothing of keys in these settings that have no effect: whoever starts us has said it
@@ -76,15 +76,15 @@ pub struct Args {
     settings_told: bool,
 
     /// Replace the settings by each line (JSON, complete settings) that comes on this descriptor
-    #[arg(long, value_name = "FD", requires = "settings_fd")]
+    #[arg(long, value_name = "FD", value_parser = parse_fd, requires = "settings_fd")]
     control_fd: Option<RawFd>,
 
     /// Stop when this descriptor reaches its end; what is written to it is ignored
-    #[arg(long, value_name = "FD")]
+    #[arg(long, value_name = "FD", value_parser = parse_fd)]
     lifeline_fd: Option<RawFd>,
 
     /// Read the CA's certificate and private key (PEM) from this descriptor; without it no TLS is served
-    #[arg(long, value_name = "FD")]
+    #[arg(long, value_name = "FD", value_parser = parse_fd)]
     ca_fd: Option<RawFd>,
 
     /// Never pass this response header back (`-`, `_` and `.` are one); repeatable
@@ -92,7 +92,7 @@ pub struct Args {
     strip_response_header: Vec<FieldName>,
 
     /// Let the decider set headers and place credentials on cleartext requests
-    #[arg(long)]
+    #[arg(long, overrides_with = "plaintext_header_set")]
     plaintext_header_set: bool,
 
     /// At most this many terminated tunnels at once
@@ -120,11 +120,11 @@ pub struct Args {
     upstream_ca: Vec<PathBuf>,
 
     /// Write one JSON line for each request, refusal and failure to this descriptor
-    #[arg(long, value_name = "FD")]
+    #[arg(long, value_name = "FD", value_parser = parse_fd)]
     events_fd: Option<RawFd>,
 
     /// Log what happens to stderr
-    #[arg(long)]
+    #[arg(long, overrides_with = "debug")]
     debug: bool,
 }
 
@@ -254,7 +254,7 @@ fn listen_address(text: &str, any_interface: bool) -> Result<SocketAddr, &'stati
         return Err("the port is not a number");
     }
     let port: u16 = port.parse().map_err(|_| "the port is not in 0..65535")?;
-    let ip = if host == "localhost" {
+    let ip = if host.eq_ignore_ascii_case("localhost") {
         IpAddr::from([127, 0, 0, 1])
     } else if let Some(v6) = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')) {
         IpAddr::V6(v6.parse().map_err(|_| "not an IPv6 address")?)
@@ -269,6 +269,14 @@ fn listen_address(text: &str, any_interface: bool) -> Result<SocketAddr, &'stati
         return Err("not a loopback address; add --listen-any-interface if others shall reach it");
     }
     Ok(SocketAddr::new(ip, port))
+}
+
+/// Digits and nothing else: what a host writes as `+3` or `-1` is no number it was given by the kernel.
+fn parse_fd(text: &str) -> Result<RawFd, &'static str> {
+    if !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err("expected the number of an open descriptor");
+    }
+    text.parse().map_err(|_| "expected the number of an open descriptor")
 }
 
 /// Any case, as header names are.
@@ -286,7 +294,7 @@ mod tests {
 
     #[test]
     fn loopback_listens_and_nothing_else_does() {
-        for good in ["127.0.0.1:0", "127.9.8.7:80", "[::1]:3128", "localhost:1"] {
+        for good in ["127.0.0.1:0", "127.9.8.7:80", "[::1]:3128", "localhost:1", "LocalHost:1"] {
             assert!(config(&["--decider-fd", "9", "--listen", good]).is_ok(), "{good}");
         }
         for bad in [
@@ -316,6 +324,27 @@ mod tests {
         assert!(config(&["--attach-fd", "3", "--settings-fd", "4"]).is_ok());
         assert!(Args::try_parse_from(["srt-proxy", "--attach-fd", "3", "--control-fd", "4"]).is_err());
         assert!(Args::try_parse_from(["srt-proxy", "--listen-fd", "3", "--decider-in", "4"]).is_err());
+    }
+
+    #[test]
+    fn a_descriptor_is_a_plain_number() {
+        for bad in ["+3", "-1", "", " 3", "0x3", "3.0", "99999999999"] {
+            let args = ["srt-proxy", "--listen-fd", "3", &format!("--decider-fd={bad}")];
+            assert!(Args::try_parse_from(args).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_switch_may_be_turned_on_twice() {
+        let switches = ["--debug", "--plaintext-header-set", "--listen-any-interface"];
+        let twice: Vec<_> = ["--listen-fd", "3", "--decider-fd", "4"]
+            .iter()
+            .chain(&switches)
+            .chain(&switches)
+            .copied()
+            .collect();
+        let config = config(&twice).unwrap();
+        assert!(config.debug && config.plaintext_header_set);
     }
 
     #[test]

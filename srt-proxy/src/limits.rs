@@ -40,7 +40,7 @@ pub const REFUSE_WAITING: Duration = Duration::from_millis(250);
 pub const CONNECTIONS: usize = 2048;
 /// After a failed accept (no descriptors left, mostly) we wait before the next: each try would fail at once.
 pub const ACCEPT_BACKOFF: Duration = Duration::from_millis(50);
-/// What answers in flight get to finish when the proxy stops.
+/// What answers in flight get to finish when the proxy stops, and then what is left of the events.
 pub const DRAIN: Duration = Duration::from_secs(1);
 /// A TLS handshake with a client, from its CONNECT on.
 pub const CLIENT_HANDSHAKE: Duration = Duration::from_secs(10);
@@ -53,6 +53,8 @@ pub const IDLE: Duration = Duration::from_secs(300);
 pub const KEEP_BUFFERS: Duration = Duration::from_secs(1);
 /// Bytes of pipelined requests read ahead while one is served; enough to see the client leave.
 pub const PIPELINED: usize = 16 * 1024;
+/// How often a client that has sent more than that is looked for while its answer is waited for.
+pub const LOOK: Duration = Duration::from_secs(1);
 /// After a refusal the client may still be sending: reading a little longer keeps the kernel from throwing the
 /// answer away with a reset (RFC 9112, section 9.6).
 pub const LINGER: Duration = Duration::from_secs(2);

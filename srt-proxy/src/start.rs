@@ -71,6 +71,9 @@ impl StartError {
     pub fn status(&self) -> u8 {
         match self {
             Self::Decider(_) => USAGE,
+            // A number that names no such descriptor is a wrong command line; but for these two the protocol's document
+            // has a status of their own.
+            Self::Fd(e) if !matches!(e.flag(), "--listen-fd" | "--ca-fd") => USAGE,
             _ => FAILED,
         }
     }
@@ -108,33 +111,21 @@ async fn run_async(config: Config) -> Result<(), StartError> {
     let lifeline = config.lifeline.map(|arg| FdStream::adopt_pipe(arg, Direction::In)).transpose()?;
     let events = config.events.map_or(Ok(Events::off()), Events::to_fd)?;
     let upstream_tls = UpstreamTls::new(&config.upstream_ca)?;
-    let ca = config.ca;
-    let leaves = tokio::task::spawn_blocking(move || load_ca(ca));
-    let settings = config.settings.map(|arg| read_settings(arg, config.settings_told)).transpose()?;
 
     let told_to_stop = told_to_stop(lifeline);
     tokio::pin!(told_to_stop);
-    let (decider, ended) = match decider {
-        None => (None, None),
-        Some((input, output)) => {
-            let connected = tokio::select! {
-                // First, so that a signal is taken from now on: a decider may not say hello for a long time.
-                biased;
-                why = &mut told_to_stop => return why.map(|why| debug!("{why}")).map_err(StartError::from),
-                connected = decider::connect(input, output, config.decider_timeout) => connected,
-            };
-            match connected {
-                Ok((link, hello, ended)) => (Some(Decider { link, hello }), Some(ended)),
-                Err(e) => {
-                    if let Some(listener) = listener.take() {
-                        refuse_waiting(listener).await?;
-                    }
-                    return Err(e.into());
-                }
-            }
-        }
+    let prepared = tokio::select! {
+        // First, so that a signal is taken from now on: all of these may have to be waited for.
+        biased;
+        why = &mut told_to_stop => return why.map(|why| debug!("{why}")).map_err(StartError::from),
+        prepared = prepare(decider, &config) => prepared,
     };
-    let leaves = leaves.await.map_err(|e| io::Error::other(e.to_string()))??;
+    if matches!(prepared, Err(StartError::Decider(_)))
+        && let Some(listener) = listener.take()
+    {
+        refuse_waiting(listener).await?;
+    }
+    let Prepared { decider, ended, leaves, settings } = prepared?;
     let link = decider.as_ref().map(|decider| decider.link.clone());
     let dialler = Dialler::new(Resolver::new(config.resolve.clone()), upstream_tls);
     let governor = govern(settings.as_ref(), decider, leaves, config)?;
@@ -158,14 +149,52 @@ async fn run_async(config: Config) -> Result<(), StartError> {
             link.close();
         }
     };
-    match listener {
+    let served = match listener {
         Some(listener) => {
             let session = Session::new(Arc::clone(&common), Vec::new(), events.clone())?;
-            serve(listener, Arc::new(session), stop, limits::DRAIN).await?;
+            serve(listener, Arc::new(session), stop, limits::DRAIN).await
         }
-        None => stop.await,
-    }
+        None => {
+            stop.await;
+            Ok(())
+        }
+    };
+    // The last refusals are those somebody will ask about.
+    events.flush(limits::DRAIN);
+    served?;
     outcome.map(|why| debug!("{why}"))
+}
+
+/// What others have to give us before we can serve.
+struct Prepared {
+    decider: Option<Decider>,
+    ended: Option<Ended>,
+    leaves: Option<Arc<LeafCache>>,
+    settings: Option<Settings>,
+}
+
+/// Waits for all of it at once. The first that fails is told at once: a CA that cannot be used does not get better by a
+/// hello.
+async fn prepare(decider: Option<(FdStream, FdStream)>, config: &Config) -> Result<Prepared, StartError> {
+    let (ca, settings, told) = (config.ca, config.settings, config.settings_told);
+    let connected = async {
+        let Some((input, output)) = decider else { return Ok((None, None)) };
+        let (link, hello, ended) = decider::connect(input, output, config.decider_timeout).await?;
+        Ok((Some(Decider { link, hello }), Some(ended)))
+    };
+    let ((decider, ended), leaves, settings) =
+        tokio::try_join!(connected, read(ca, load_ca), read(settings, move |arg| read_settings(arg, told)))?;
+    Ok(Prepared { decider, ended, leaves, settings })
+}
+
+/// Reads what was given; its writer may take its time.
+async fn read<T: Send + 'static>(
+    from: Option<FdArg>,
+    how: impl FnOnce(FdArg) -> Result<T, StartError> + Send + 'static,
+) -> Result<Option<T>, StartError> {
+    let Some(from) = from else { return Ok(None) };
+    let read = tokio::task::spawn_blocking(move || how(from)).await;
+    read.map_err(|e| io::Error::other(e.to_string()))?.map(Some)
 }
 
 fn adopt_decider(on: DeciderOn) -> Result<(FdStream, FdStream), FdError> {
@@ -209,10 +238,9 @@ fn read_settings(arg: FdArg, told: bool) -> Result<Settings, StartError> {
     Ok(parsed.settings)
 }
 
-fn load_ca(ca: Option<FdArg>) -> Result<Option<Arc<LeafCache>>, StartError> {
-    let Some(arg) = ca else { return Ok(None) };
+fn load_ca(arg: FdArg) -> Result<Arc<LeafCache>, StartError> {
     let pem = Secret::from(fds::read_to_end(arg, limits::CA_BYTES)?);
-    Ok(Some(Arc::new(LeafCache::new(Authority::from_pem(&pem)?))))
+    Ok(Arc::new(LeafCache::new(Authority::from_pem(&pem)?)))
 }
 
 fn listen(address: std::net::SocketAddr) -> Result<Listener, StartError> {

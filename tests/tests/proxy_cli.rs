@@ -55,6 +55,9 @@ fn a_wrong_command_line_ends_with_2_and_says_what_is_wrong() {
         (&["--listen", "0.0.0.0:0", "--decider-fd", "9"], "--listen-any-interface"),
         (&["--listen", "example.com:80", "--decider-fd", "9"], "example.com"),
         (&["--listen-fd", "three", "--decider-fd", "9"], "three"),
+        (&["--listen", "127.0.0.1:0", "--decider-fd", "+9"], "+9"),
+        // Far above any that is open.
+        (&["--listen", "127.0.0.1:0", "--decider-fd", "900000"], "--decider-fd 900000"),
         (&["--listen-fd", "3", "--decider-fd", "4", "--no-such-flag"], "--no-such-flag"),
         (&["--listen-fd", "3", "--decider-fd", "4", "surplus"], "surplus"),
         (&["--listen-fd", "3", "--decider-fd", "4", "--allow-resolved", "10.0.0.0/33"], "10.0.0.0/33"),
@@ -85,7 +88,7 @@ fn say_hello(link: &mut UnixStream) {
 }
 
 #[test]
-fn what_cannot_be_used_ends_with_1_and_one_line() {
+fn what_cannot_be_used_ends_with_its_status_and_one_line() {
     let certificate_only = std::fs::read(Pki::new().proxy_ca_file()).unwrap();
     let other = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = other.local_addr().unwrap().to_string();
@@ -98,30 +101,52 @@ fn what_cannot_be_used_ends_with_1_and_one_line() {
     let readable = || pipe().unwrap().0.into();
     let no_ca = b"-----BEGIN CERTIFICATE-----\n";
     type Complete<'a> = Box<dyn Fn(Starter) -> Starter + 'a>;
-    let cases: [(&str, Complete<'_>); 10] = [
+    let cases: [(&str, u8, Complete<'_>); 10] = [
         // The number is far above any that is open.
-        ("--listen-fd 900000", Box::new(|s| s.args(["--listen-fd", "900000"]))),
-        ("listening", Box::new(|s| s.fd("--listen-fd", not_listening()))),
-        ("listening", Box::new(|s| s.fd("--listen-fd", readable()))),
-        ("--listen", Box::new(|s| s.args(["--listen", &taken]))),
-        ("--ca-fd", Box::new(|s| s.listen().ca_text(b""))),
-        ("--ca-fd", Box::new(|s| s.listen().ca_text(no_ca))),
-        ("--ca-fd", Box::new(|s| s.listen().ca_text(&certificate_only))),
-        ("/nowhere.pem", Box::new(|s| s.listen().args(["--upstream-ca", "/nowhere.pem"]))),
-        ("--events-fd", Box::new(|s| s.listen().fd("--events-fd", readable()))),
+        ("--listen-fd 900000", 1, Box::new(|s| s.args(["--listen-fd", "900000"]))),
+        ("listening", 1, Box::new(|s| s.fd("--listen-fd", not_listening()))),
+        ("listening", 1, Box::new(|s| s.fd("--listen-fd", readable()))),
+        ("--listen", 1, Box::new(|s| s.args(["--listen", &taken]))),
+        ("--ca-fd", 1, Box::new(|s| s.listen().ca_text(b""))),
+        ("--ca-fd", 1, Box::new(|s| s.listen().ca_text(no_ca))),
+        ("--ca-fd", 1, Box::new(|s| s.listen().ca_text(&certificate_only))),
+        ("/nowhere.pem", 1, Box::new(|s| s.listen().args(["--upstream-ca", "/nowhere.pem"]))),
+        ("--events-fd", 2, Box::new(|s| s.listen().fd("--events-fd", readable()))),
         (
             "--lifeline-fd",
+            2,
             Box::new(|s| s.listen().fd("--lifeline-fd", File::open("/dev/null").unwrap().into())),
         ),
     ];
-    for (at, (says, complete)) in cases.into_iter().enumerate() {
+    for (at, (says, status, complete)) in cases.into_iter().enumerate() {
         let (starter, _link) = start();
         let ended = complete(starter).start().wait();
-        assert_eq!(ended.status.code(), Some(1), "case {at}: {}", ended.stderr);
+        assert_eq!(ended.status.code(), Some(status.into()), "case {at}: {}", ended.stderr);
         assert_eq!(ended.stderr.lines().count(), 1, "case {at}: {}", ended.stderr);
         assert!(ended.stderr.starts_with("srt-proxy: "), "case {at}: {}", ended.stderr);
         assert!(ended.stderr.contains(says), "case {at}: {}", ended.stderr);
     }
+}
+
+#[test]
+fn a_ca_that_cannot_be_used_is_told_without_a_hello() {
+    let (starter, _link) = with_link();
+    let ended = starter.ca_text(b"no CA").start().wait();
+    assert_eq!(ended.status.code(), Some(1), "{}", ended.stderr);
+    assert!(ended.stderr.contains("--ca-fd"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_stop_is_heard_while_the_ca_is_waited_for() {
+    let (starter, mut link) = with_link();
+    let (never_written, _open) = pipe().unwrap();
+    let mut proxy = starter.fd("--ca-fd", never_written.into()).start();
+    say_hello(&mut link);
+    // It takes signals once it has said its own hello.
+    link.read_exact(&mut [0; 4]).unwrap();
+    proxy.signal(Signal::SIGTERM);
+    let ended = proxy.wait();
+    assert_eq!((ended.status.code(), ended.stderr.as_str()), (Some(0), ""));
 }
 
 #[test]

@@ -143,6 +143,8 @@ fn refused_plain_requests() {
         let text = check_refusal(&what, &answer, &body, code, status);
         assert!(text.contains(&format!("{host}:")), "{what}: {text}");
         assert!(text.contains(says), "{what}: {text}");
+        // Of many entries, the one.
+        assert_eq!(text.contains("denied by deniedDomains: denied.app.test"), host == &denied, "{text}");
         assert_eq!(client.read_to_close().unwrap(), 0, "{what}");
         let name = host.rsplit_once(':').unwrap().0;
         let event = world.refused(&what, code, status, name, Some(method));

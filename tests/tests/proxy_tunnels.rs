@@ -65,6 +65,8 @@ fn a_socks_refusal_arrives_whatever_was_sent_early() {
         let (line, event) = proxy.next_event();
         assert_eq!((event.event, event.ingress), (EventKind::Refused, IngressKind::Socks), "{line}");
         assert_eq!(event.code, Some(code), "{line}");
+        // Nothing in SOCKS has a status.
+        assert_eq!(event.status, None, "{line}");
     }
 }
 

@@ -43,6 +43,15 @@ pub enum FdError {
     },
 }
 
+impl FdError {
+    /// The flag that named the descriptor.
+    pub fn flag(&self) -> &'static str {
+        match self {
+            Self::Adopt { flag, .. } | Self::Kind { flag, .. } => flag,
+        }
+    }
+}
+
 /// A descriptor named by a flag; the pair all errors speak of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FdArg {

@@ -26,9 +26,6 @@ pub enum TargetError {
     /// A `#`. It never belongs on the wire, and some servers cut it while others take it for part of the path.
     #[error("the request target has a fragment")]
     Fragment,
-    /// A path that begins with `//` or `/\`: URL parsers take what follows for a host.
-    #[error("the path begins with two slashes")]
-    DoubleSlash,
     /// A byte that is not visible ASCII.
     #[error("the request target has a byte that is not visible ASCII")]
     Byte,
@@ -142,7 +139,6 @@ impl PathAndQuery {
             return Err(if *byte == b'#' { TargetError::Fragment } else { TargetError::Byte });
         }
         match spelled[..] {
-            [b'/', b'/' | b'\\', ..] => Err(TargetError::DoubleSlash),
             [b'/', ..] => {
                 let path_len = memchr(b'?', &spelled).unwrap_or(spelled.len());
                 Ok(Self { spelled, path_len })
@@ -154,6 +150,11 @@ impl PathAndQuery {
     /// The bytes for the request line, a `?` without query included.
     pub fn as_str(&self) -> &str {
         str::from_utf8(&self.spelled).expect("invariant: checked to be ASCII")
+    }
+
+    /// Whether it begins with `//` or `/\`: URL parsers take what follows for a host.
+    pub fn begins_with_two_slashes(&self) -> bool {
+        matches!(self.spelled[..], [b'/', b'/' | b'\\', ..])
     }
 
     /// The path, beginning with `/`, as spelled.

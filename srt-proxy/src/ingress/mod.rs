@@ -26,7 +26,7 @@ use closing::{AnswerForm, answer_and_close, close};
 use tunnel::Asked;
 
 pub use requests::Origin;
-pub use socket::{ClientSocket, ClientStream};
+pub use socket::{ClientSocket, ClientStream, Side};
 
 /// Serves one client connection to its end. Where SOCKS is served, the first byte tells it from HTTP.
 pub async fn serve(socket: ClientSocket, session: Arc<Session>) {

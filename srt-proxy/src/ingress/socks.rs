@@ -63,11 +63,13 @@ async fn read_request(stream: &mut Prefixed<ClientSocket>) -> Result<TargetAddr,
         }
     };
     let (protocol, command, address) = protocol.read_command().await?;
-    if command != Socks5Command::TCPConnect {
-        protocol.reply_error(&ReplyError::CommandNotSupported).await?;
-        return Err(SocksServerError::UnknownCommand(command as u8));
-    }
-    Ok(address)
+    let code = match command {
+        Socks5Command::TCPConnect => return Ok(address),
+        Socks5Command::TCPBind => 2,
+        Socks5Command::UDPAssociate => 3,
+    };
+    protocol.reply_error(&ReplyError::CommandNotSupported).await?;
+    Err(SocksServerError::UnknownCommand(code))
 }
 
 fn target(address: TargetAddr) -> Result<Target, Refusal> {

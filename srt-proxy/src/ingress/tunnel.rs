@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout_at};
 use super::closing::{AnswerForm, answer_and_close};
 use super::first_bytes::{self, FirstBytes, Speaker};
 use super::requests::{Origin, serve_requests};
-use super::{ClientSocket, ClientStream, opaque, socks};
+use super::{ClientSocket, ClientStream, Side, opaque, socks};
 use crate::dial::Upstream;
 use crate::limits;
 use crate::pipeline::record::Record;
@@ -69,6 +69,13 @@ impl ClientStream for Terminated {
     /// Inside TLS an end of stream is a close_notify or a cut connection; nobody half-closes TLS and waits.
     fn is_gone(&self) -> bool {
         true
+    }
+
+    fn side(&self) -> Side {
+        match self.get_ref().0.inner().side() {
+            Side::Open => Side::Open,
+            Side::Ended | Side::Gone => Side::Gone,
+        }
     }
 
     fn abort(&self) {

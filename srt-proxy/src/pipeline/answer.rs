@@ -19,6 +19,8 @@ pub struct Completed {
     pub client_persists: bool,
     /// Whether the upstream's may.
     pub upstream_persists: bool,
+    /// Whether the upstream, which answered before it had all of the request's body, will still take the rest.
+    pub takes_rest: bool,
     /// Whether the upstream's end of TLS was missing where nothing else ended the answer.
     pub end_is_doubtful: bool,
     /// Content from the client.
@@ -72,15 +74,18 @@ impl Answering {
             BodyFraming::Chunked if http11 => (FramingField::Chunked, true),
             BodyFraming::Chunked | BodyFraming::UntilClose => (FramingField::Absent, false),
         };
-        // An upstream that refuses a body it has not read will not read the rest of it either.
-        let unread = !sent && head.status() >= 400;
+        let upstream_persists = theirs.persists(head.version()) && framing.body != BodyFraming::UntilClose;
+        // An upstream that refuses a body it has not read will not read the rest of it either, nor will one that closes.
+        let unread = !sent && (head.status() >= 400 || !upstream_persists);
         let client_persists = http11 && asked_to_persist && delimited && !unread;
         let fields = forwarded_response_fields(head.fields(), &theirs, strip);
         write_response_head(out, head.status(), head.reason(), fields, field, !client_persists);
         let completed = Completed {
             status: head.status(),
             client_persists,
-            upstream_persists: theirs.persists(head.version()) && framing.body != BodyFraming::UntilClose,
+            upstream_persists,
+            // Where the end of the connection ends the answer, the client must not wait for it.
+            takes_rest: !sent && !unread && delimited,
             end_is_doubtful: false,
             bytes_in: 0,
             bytes_out: 0,

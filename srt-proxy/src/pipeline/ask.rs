@@ -11,7 +11,7 @@ use super::refuse::Refusal;
 use super::target::Target;
 use crate::decider::{self, Answer, AskError, Link};
 use crate::http::{PathAndQuery, RequestHead};
-use crate::ingress::ClientStream;
+use crate::ingress::{ClientStream, Side};
 use crate::limits;
 use crate::timer::Timer;
 use crate::wire::Wire;
@@ -123,19 +123,22 @@ async fn wait<S: ClientStream>(
     let mut answer = pin!(question.answer());
     std::future::poll_fn(|cx| {
         if let Poll::Ready(answer) = answer.as_mut().poll(cx) {
-            return Poll::Ready(Ok(answer));
+            // Nothing wakes us when it leaves behind what is not read, so an allow might come for nobody.
+            return Poll::Ready(if is_gone_unread(client) { Err(LEFT) } else { Ok(answer) });
         }
         if has_left(cx, client, body) {
-            return Poll::Ready(Err(Stop::Cut("the client left")));
+            return Poll::Ready(Err(LEFT));
         }
         Poll::Pending
     })
     .await
 }
 
+const LEFT: Stop = Stop::Cut("the client left");
+
 /// Looks whether the client is still there. Ending its stream inside the body breaks the request off.
 pub fn has_left<S: ClientStream>(cx: &mut Context<'_>, client: &mut Wire<S>, body: &RequestBody) -> bool {
-    while client.input.len() < limits::PIPELINED && !client.at_eof() {
+    while !is_full(client) && !client.at_eof() {
         match client.poll_fill(cx, limits::READ_IDLE) {
             Poll::Ready(Ok(0)) => return body.is_owed(&client.input) || client.io().is_gone(),
             Poll::Ready(Ok(_)) => {}
@@ -143,7 +146,21 @@ pub fn has_left<S: ClientStream>(cx: &mut Context<'_>, client: &mut Wire<S>, bod
             Poll::Pending => break,
         }
     }
-    false
+    is_gone_unread(client)
+}
+
+/// Whether the client will send no more, as far as can be told without reading on.
+pub fn has_ended<S: ClientStream>(client: &Wire<S>) -> bool {
+    client.at_eof() || (is_full(client) && client.io().side() != Side::Open)
+}
+
+/// Whether no more is read ahead. How the stream ends, the socket must then tell when it is asked.
+pub fn is_full<S: ClientStream>(client: &Wire<S>) -> bool {
+    client.input.len() >= limits::PIPELINED
+}
+
+fn is_gone_unread<S: ClientStream>(client: &Wire<S>) -> bool {
+    is_full(client) && client.io().side() == Side::Gone
 }
 
 fn judge(answer: Answer) -> Result<Box<Edits>, Stop> {

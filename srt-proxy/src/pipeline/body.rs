@@ -22,9 +22,11 @@ pub struct RequestBody {
     /// Content of a chunked body that was shown to the decider. A body with a length needs no second buffer: it
     /// is shown from the client's input and stays there.
     held: BytesMut,
-    /// Room in the budget of held bodies, for as long as they are held.
+    /// Room in the budget of held bodies, for as long as this one is held.
     reservation: Option<Reservation>,
     expects_continue: bool,
+    /// Whether the upload has begun.
+    asked_for: bool,
 }
 
 /// What the decider is shown.
@@ -47,6 +49,7 @@ impl RequestBody {
             held: BytesMut::new(),
             reservation: None,
             expects_continue,
+            asked_for: false,
         }
     }
 
@@ -82,7 +85,7 @@ impl RequestBody {
         }
     }
 
-    /// Keeps room in the budget for as long as the body lives.
+    /// Keeps room in the budget for as long as what was shown is held.
     pub fn hold(&mut self, reservation: Reservation) {
         self.reservation = Some(reservation);
     }
@@ -142,8 +145,13 @@ impl RequestBody {
         }
     }
 
-    /// The next piece for the upstream, from what is at hand.
+    /// The next piece for the upstream, from what is at hand. To be called when the piece before is passed on.
     pub fn next_piece<S: ClientStream>(&mut self, client: &mut Wire<S>) -> Result<BodyPiece, BodyError> {
+        // The first piece is all that was shown. What follows streams, and may take hours, in which others must be
+        // judged by their bodies too.
+        if std::mem::replace(&mut self.asked_for, true) {
+            self.reservation = None;
+        }
         if !self.held.is_empty() {
             return Ok(BodyPiece::Data(std::mem::take(&mut self.held).freeze()));
         }
@@ -154,9 +162,10 @@ impl RequestBody {
         Ok(piece)
     }
 
-    /// The answer has begun: from now on a 100 would stand in the middle of it.
-    pub fn answered(&mut self) {
-        self.expects_continue = false;
+    /// The answer has begun: from now on a 100 would stand in the middle of it. Whether the client still waits for one,
+    /// and so need not send its body any more.
+    pub fn answered(&mut self) -> bool {
+        std::mem::take(&mut self.expects_continue)
     }
 
     /// Reads more of it from the client, which is told to go on if it waits for that (RFC 9110 section 10.1.1).

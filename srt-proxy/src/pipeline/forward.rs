@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use srt_shared::field_name::FieldNameSet;
 
 use super::answer::{self, Answering, Completed};
-use super::ask::has_left;
+use super::ask::{has_ended, has_left, is_full};
 use super::body::{RequestBody, push_piece};
 use super::is_http11;
 use super::refuse::Failure;
@@ -59,6 +59,8 @@ pub struct Exchange<'a, S> {
     bytes_out: u64,
     /// Grows whenever anything moved.
     moved: u64,
+    /// Whether the client will send no more.
+    client_ended: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,6 +106,7 @@ impl<'a, S: ClientStream> Exchange<'a, S> {
             bytes_in: 0,
             bytes_out: 0,
             moved: 0,
+            client_ended: false,
         }
     }
 
@@ -112,18 +115,29 @@ impl<'a, S: ClientStream> Exchange<'a, S> {
     pub async fn run(mut self, timer: &mut Timer) -> Result<Completed, Broken> {
         timer.set(limits::IDLE);
         let mut seen = 0;
+        let mut look = None;
         std::future::poll_fn(|cx| {
-            if let Poll::Ready(result) = self.poll(cx) {
-                return Poll::Ready(result);
+            loop {
+                if let Poll::Ready(result) = self.poll(cx) {
+                    return Poll::Ready(result);
+                }
+                if self.moved != seen {
+                    seen = self.moved;
+                    timer.set(limits::IDLE);
+                }
+                if self.is_held_up() {
+                    return timer.poll_expired(cx).map(|()| Err(Broken::Stalled));
+                }
+                // Nothing wakes us when the client leaves behind what is not read.
+                if !is_full(self.client) {
+                    return Poll::Pending;
+                }
+                let look = look.get_or_insert_with(|| Timer::new(limits::LOOK));
+                if look.poll_expired(cx).is_pending() {
+                    return Poll::Pending;
+                }
+                look.set(limits::LOOK);
             }
-            if self.moved != seen {
-                seen = self.moved;
-                timer.set(limits::IDLE);
-            }
-            if self.is_held_up() {
-                return timer.poll_expired(cx).map(|()| Err(Broken::Stalled));
-            }
-            Poll::Pending
         })
         .await
     }
@@ -135,21 +149,27 @@ impl<'a, S: ClientStream> Exchange<'a, S> {
         matches!(self.upload, Upload::Sending { .. })
             || !self.client.is_drained()
             || !self.upstream.is_drained()
-            || self.client.at_eof()
+            || self.client_ended
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Completed, Broken>> {
-        self.poll_upload(cx)?;
+        if let Err(broken) = self.poll_upload(cx) {
+            return Poll::Ready(match self.download {
+                // The client has its answer; what is wrong with the rest of its body only ends the connections.
+                Download::Done(completed) if self.client.is_drained() => Ok(self.complete(completed)),
+                _ => Err(broken),
+            });
+        }
         if let Poll::Ready(result) = self.poll_download(cx) {
             return Poll::Ready(result);
         }
         // While the body comes, the upload sees the client leave.
         if !matches!(self.upload, Upload::Sending { .. }) {
-            let had_ended = self.client.at_eof();
             if has_left(cx, self.client, self.body) {
                 return Poll::Ready(Err(Broken::ClientGone));
             }
-            self.moved += u64::from(self.client.at_eof() != had_ended);
+            let had_ended = std::mem::replace(&mut self.client_ended, has_ended(self.client));
+            self.moved += u64::from(self.client_ended != had_ended);
         }
         Poll::Pending
     }
@@ -257,18 +277,26 @@ impl<'a, S: ClientStream> Exchange<'a, S> {
                     Err(_) => return Poll::Ready(Err(Broken::CutShort)),
                 },
                 Download::Done(completed) => {
-                    let mut completed = *completed;
+                    let completed = *completed;
                     if self.reply(cx)?.is_pending() {
                         return Poll::Pending;
                     }
-                    // What the client has not sent of its body could be taken for its next request.
-                    completed.client_persists &= self.upload == Upload::Ended;
-                    completed.upstream_persists &= self.upload == Upload::Ended;
-                    (completed.bytes_in, completed.bytes_out) = (self.bytes_in, self.bytes_out);
-                    return Poll::Ready(Ok(completed));
+                    // Nobody has said that the rest of the body is not wanted, so it must not be cut off.
+                    if completed.takes_rest && matches!(self.upload, Upload::Sending { .. }) {
+                        return Poll::Pending;
+                    }
+                    return Poll::Ready(Ok(self.complete(completed)));
                 }
             }
         }
+    }
+
+    fn complete(&self, mut completed: Completed) -> Completed {
+        // What the client has not sent of its body could be taken for its next request.
+        completed.client_persists &= self.upload == Upload::Ended;
+        completed.upstream_persists &= self.upload == Upload::Ended;
+        (completed.bytes_in, completed.bytes_out) = (self.bytes_in, self.bytes_out);
+        completed
     }
 
     /// Writes to the client.
@@ -319,11 +347,12 @@ impl<'a, S: ClientStream> Exchange<'a, S> {
     }
 
     fn on_final(&mut self, head: &ResponseHead) -> Result<(), Broken> {
-        self.body.answered();
+        let withheld = self.body.answered();
         let sent = self.upload == Upload::Ended;
         let out = self.client.output().front();
-        let answering = Answering::begin(out, head, self.head, sent, self.asked_to_persist, self.strip)
+        let mut answering = Answering::begin(out, head, self.head, sent, self.asked_to_persist, self.strip)
             .map_err(|e| bad_answer(&e))?;
+        answering.completed.takes_rest &= !withheld;
         self.download = Download::Body(answering);
         Ok(())
     }

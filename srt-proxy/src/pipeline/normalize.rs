@@ -29,7 +29,7 @@ pub fn judge(resource: &PathAndQuery, mode: AmbiguousTarget) -> Result<Option<Pa
 fn normalize(path: &str) -> String {
     let slashed = path.replace('\\', "/");
     let mut segments: Vec<&str> = Vec::new();
-    let mut rest = slashed.trim_start_matches('/').split('/').peekable();
+    let mut rest = slashed.split('/').peekable();
     while let Some(segment) = rest.next() {
         let last = rest.peek().is_none();
         match segment.to_ascii_lowercase().replace("%2e", ".").as_str() {
@@ -41,6 +41,8 @@ fn normalize(path: &str) -> String {
                     segments.push("");
                 }
             }
+            // One of a run of leading slashes, also where a dot segment has made it that.
+            "" if segments.is_empty() => {}
             _ => segments.push(segment),
         }
     }
@@ -63,6 +65,10 @@ mod tests {
             ("/../../x", "/x"),
             ("/a\\b", "/a/b"),
             ("/a\\..\\b", "/b"),
+            ("//a//b", "/a//b"),
+            ("///", "/"),
+            ("/\\a", "/a"),
+            ("/a/..//b", "/b"),
         ] {
             assert_eq!(normalize(path), normal, "{path}");
         }

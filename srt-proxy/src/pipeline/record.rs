@@ -100,7 +100,8 @@ impl<'a> Record<'a> {
             method: self.method.map(shorten),
             path: self.path.map(shorten),
             code: None,
-            status,
+            // SOCKS answers with no status; the requests in its tunnels do.
+            status: status.filter(|_| self.ingress != IngressKind::Socks || self.method.is_some()),
             rule: None,
             reason: None,
             bytes_in: self.bytes_in,

@@ -141,18 +141,21 @@ impl Refusal {
     }
 
     /// What to do about it, where the reason does not say that itself.
-    fn advice(&self) -> &'static str {
-        match self {
+    fn advice(&self) -> Cow<'static, str> {
+        let advice = match self {
             Self::HostNotAllowed { rule, reason: None } if rule.starts_with("network.") => {
                 "; to reach it, add it to network.allowedDomains"
             }
+            // Which of many entries it was, is for whoever may change them.
+            Self::HostNotAllowed { rule, reason: Some(_) } => return format!("; denied by {rule}").into(),
             Self::HostNotAllowed { reason: None, .. } => "; only the decider can put it there",
             Self::DeciderUnavailable(_) => "; try again later",
             Self::Misdirected(_) => "; open a connection of its own for that host",
             Self::BodylessMethodBody => "; send it without a body",
             Self::AddressNotAllowed(_) => "; to reach it, allow the address itself",
             _ => "",
-        }
+        };
+        advice.into()
     }
 
     /// Appends the whole answer. `connect` puts the reason into the status phrase too, because that is what

@@ -100,6 +100,7 @@ impl SettingsPolicies {
             } else {
                 AmbiguousTarget::AsSpelled
             },
+            refuse_two_slashes: false,
             strip: network.strip_response_headers.iter().collect(),
         })
     }
