@@ -74,3 +74,22 @@ fn a_run_of_leading_slashes_is_what_the_policy_makes_of_it() {
     assert_eq!(told(&normalize), ["/a", "/a", "/", "/b"]);
     assert_eq!(told(&alone), ["/a/..//b"]);
 }
+
+#[test]
+fn a_fragment_is_cut_off_or_refused() {
+    let upstream = mirror();
+    let (beside, alone) = (TestDecider::allowing(&[APP]), TestDecider::allowing(&[APP]));
+    for (what, starter, answer) in [
+        ("settings alone", with_settings(None), "/a?b"),
+        ("settings and a decider", with_settings(None).fd("--decider-fd", beside.proxy_end()), "/a?b"),
+        (
+            "a decider alone",
+            Starter::bare().listen().resolve(&[APP]).fd("--decider-fd", alone.proxy_end()),
+            "400 blocked-by-sandbox-runtime",
+        ),
+    ] {
+        assert_eq!(ask(&starter.start(), upstream.port(), "/a?b#c/../d"), answer, "{what}");
+    }
+    assert_eq!(beside.take_asked().len(), 1);
+    assert_eq!(alone.take_asked().len(), 0);
+}

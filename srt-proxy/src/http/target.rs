@@ -23,9 +23,6 @@ pub enum TargetError {
     /// A CONNECT without port; there is no default (RFC 9110 9.3.6).
     #[error("the CONNECT target has no port")]
     NoPort,
-    /// A `#`. It never belongs on the wire, and some servers cut it while others take it for part of the path.
-    #[error("the request target has a fragment")]
-    Fragment,
     /// A byte that is not visible ASCII.
     #[error("the request target has a byte that is not visible ASCII")]
     Byte,
@@ -124,27 +121,29 @@ fn is_scheme(bytes: &[u8]) -> bool {
         && rest.iter().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte)))
 }
 
-/// Path and query of a request: the bytes that go upstream, exactly as the client spelled them.
+/// Path and query of a request: the bytes that go upstream, exactly as the client spelled them, without a fragment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathAndQuery {
     /// Begins with a slash; visible ASCII without `#`.
     spelled: Bytes,
     path_len: usize,
+    had_fragment: bool,
 }
 
 impl PathAndQuery {
     /// Reads an origin-form target (also HTTP/2's `:path`).
     pub fn parse(spelled: Bytes) -> Result<Self, TargetError> {
-        if let Some(byte) = spelled.iter().find(|byte| !byte.is_ascii_graphic() || **byte == b'#') {
-            return Err(if *byte == b'#' { TargetError::Fragment } else { TargetError::Byte });
+        if !spelled.iter().all(u8::is_ascii_graphic) {
+            return Err(TargetError::Byte);
         }
-        match spelled[..] {
-            [b'/', ..] => {
-                let path_len = memchr(b'?', &spelled).unwrap_or(spelled.len());
-                Ok(Self { spelled, path_len })
-            }
-            _ => Err(TargetError::Form),
+        if spelled.first() != Some(&b'/') {
+            return Err(TargetError::Form);
         }
+        // It never belongs on the wire: some servers cut it while others take it for part of the path.
+        let fragment = memchr(b'#', &spelled);
+        let spelled = spelled.slice(..fragment.unwrap_or(spelled.len()));
+        let path_len = memchr(b'?', &spelled).unwrap_or(spelled.len());
+        Ok(Self { spelled, path_len, had_fragment: fragment.is_some() })
     }
 
     /// The bytes for the request line, a `?` without query included.
@@ -152,9 +151,16 @@ impl PathAndQuery {
         str::from_utf8(&self.spelled).expect("invariant: checked to be ASCII")
     }
 
-    /// Whether it begins with `//` or `/\`: URL parsers take what follows for a host.
-    pub fn begins_with_two_slashes(&self) -> bool {
-        matches!(self.spelled[..], [b'/', b'/' | b'\\', ..])
+    /// What no client of the web sends, if it has that: a fragment, which has been cut off here, or `//` or `/\` at its
+    /// beginning, behind which URL parsers find a host.
+    pub fn oddity(&self) -> Option<&'static str> {
+        if self.had_fragment {
+            Some("the request target has a fragment")
+        } else if matches!(self.spelled[..], [b'/', b'/' | b'\\', ..]) {
+            Some("the path begins with two slashes")
+        } else {
+            None
+        }
     }
 
     /// The path, beginning with `/`, as spelled.

@@ -171,8 +171,10 @@ impl<'s> Pipeline<'s> {
         if policy.refuse_trace {
             check_method(head.method())?;
         }
-        if policy.refuse_two_slashes && resource.begins_with_two_slashes() {
-            return Err(Refusal::bad_request("the path begins with two slashes").into());
+        if policy.refuse_odd_targets
+            && let Some(oddity) = resource.oddity()
+        {
+            return Err(Refusal::bad_request(oddity).into());
         }
         let normal = normalize::judge(resource, policy.ambiguous_target)?;
         let resource = normal.as_ref().unwrap_or(resource);

@@ -46,7 +46,7 @@ impl Policy {
             plaintext_header_set: config.plaintext_header_set,
             ambiguous_target: AmbiguousTarget::AsSpelled,
             // Deciders written for the reference are never shown one, and may take it for a URL.
-            refuse_two_slashes: true,
+            refuse_odd_targets: true,
             strip: config.strip_response_headers.iter().map(FieldName::as_str).collect(),
         }
     }

@@ -100,7 +100,7 @@ impl SettingsPolicies {
             } else {
                 AmbiguousTarget::AsSpelled
             },
-            refuse_two_slashes: false,
+            refuse_odd_targets: false,
             strip: network.strip_response_headers.iter().collect(),
         })
     }

@@ -40,8 +40,9 @@ pub struct Policy {
     pub plaintext_header_set: bool,
     /// What becomes of a path that names another one once normalised.
     pub ambiguous_target: AmbiguousTarget,
-    /// Whether a path that begins with two slashes is refused, whatever becomes of the other ambiguous ones.
-    pub refuse_two_slashes: bool,
+    /// Whether a target with a fragment or with two slashes at the beginning of its path is refused, whatever becomes of
+    /// the other ambiguous ones.
+    pub refuse_odd_targets: bool,
     /// Response headers never passed back.
     pub strip: FieldNameSet,
 }
