@@ -19,7 +19,9 @@ import sys
 
 
 def program(name):
-    return os.path.join(os.environ.get("SRT_BIN", ""), name)
+    folder = os.environ.get("SRT_BIN")
+    # Jobs have working directories of their own.
+    return os.path.abspath(os.path.join(folder, name)) if folder else name
 
 
 class Proxy:

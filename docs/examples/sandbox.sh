@@ -4,6 +4,7 @@
 set -eu
 cd "$(dirname "$0")/../.."
 
+echo "Building, which takes some minutes the first time ..." >&2
 cargo build --quiet --release --bins -p srt-launch -p srt-proxy
 cargo build --quiet --release --example site -p srt-tests
 PATH="$PWD/target/release:$PATH"

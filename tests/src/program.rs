@@ -52,6 +52,7 @@ impl Program {
         if let Some(path) = std::env::var_os("PATH") {
             command.env("PATH", path);
         }
+        sys::reset_signals(&mut command);
         Self { command, input: Vec::new(), fds: Vec::new() }
     }
 

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::binary::binary;
+use crate::sys::reset_signals;
 
 /// Everything one test of the launcher needs; removed when it goes.
 #[derive(Debug)]
@@ -92,6 +93,7 @@ impl Sandbox {
             command.env("PATH", path);
         }
         command.current_dir(self.path("work")).stdin(Stdio::null());
+        reset_signals(&mut command);
         command
     }
 }

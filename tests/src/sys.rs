@@ -9,6 +9,7 @@ use std::process::{Child, Command, Stdio};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::pty::openpty;
+use nix::sys::signal::{SigHandler, Signal, signal};
 use nix::unistd::setsid;
 
 /// Lets the child keep `fds`, under the numbers they have here.
@@ -25,6 +26,20 @@ pub fn inherit(command: &mut Command, fds: Vec<OwnedFd>) {
     // SAFETY: between fork and exec the closure only calls fcntl, which is async-signal-safe, on descriptors that
     // it owns; it does not allocate.
     unsafe { command.pre_exec(keep_open) };
+}
+
+/// Lets the child begin with the signals of a terminal as they are by default. Whoever started the tests may have had them
+/// ignored (`nohup`, a script's `&`), and ignored signals stay so across an exec.
+pub fn reset_signals(command: &mut Command) {
+    // SAFETY: between fork and exec the closure only calls sigaction, which is async-signal-safe, and sets no handler.
+    unsafe {
+        command.pre_exec(|| {
+            for which in [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT] {
+                signal(which, SigHandler::SigDfl)?;
+            }
+            Ok(())
+        })
+    };
 }
 
 /// A copy of a descriptor, under the first free number from `number` on.
