@@ -9,8 +9,9 @@
 //!   a look that it is still the same inode and as it was made;
 //! - each run lists its placeholders in a `manifest` before it makes them and takes that away after them, so whoever
 //!   meets a placeholder can know it for one;
-//! - a process of its own ([`Keeper`]) does both, while the sandbox is built. It outlives the launcher, `kill -9` included, until the sandbox is
-//!   dead and its placeholders are gone. What it leaves because it was killed itself, the next run removes ([`sweep`]).
+//! - a process of its own ([`Keeper`]) does both, while the sandbox is built. It outlives the launcher, `kill -9`
+//!   included, until the sandbox is dead and its placeholders are gone. What it leaves because it was killed itself, the
+//!   next run removes ([`sweep`]).
 
 mod keeper;
 mod manifest;

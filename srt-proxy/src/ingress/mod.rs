@@ -8,6 +8,8 @@ mod requests;
 mod socket;
 mod socks;
 mod ssh;
+#[cfg(test)]
+pub(crate) mod testing;
 mod tunnel;
 
 use std::sync::Arc;

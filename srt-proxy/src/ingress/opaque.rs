@@ -93,20 +93,13 @@ impl Direction {
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
-    use std::net::{Shutdown, TcpListener, TcpStream};
+    use std::net::Shutdown;
 
     use bytes::BytesMut;
     use tokio::time::Instant;
 
     use super::*;
-
-    fn connection() -> (tokio::net::TcpStream, TcpStream) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let theirs = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let (ours, _) = listener.accept().unwrap();
-        ours.set_nonblocking(true).unwrap();
-        (tokio::net::TcpStream::from_std(ours).unwrap(), theirs)
-    }
+    use crate::ingress::testing::connection;
 
     /// How a tunnel ends, and what went through it.
     async fn run(

@@ -1,5 +1,4 @@
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
 use bytes::BytesMut;
@@ -7,16 +6,7 @@ use tokio::time::{Instant, timeout};
 
 use super::*;
 use crate::http::request_framing;
-use crate::ingress::ClientSocket;
-
-/// Both ends of a connection; ours for the event loop.
-fn connection() -> (tokio::net::TcpStream, TcpStream) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let theirs = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    let (ours, _) = listener.accept().unwrap();
-    ours.set_nonblocking(true).unwrap();
-    (tokio::net::TcpStream::from_std(ours).unwrap(), theirs)
-}
+use crate::ingress::{ClientSocket, testing::connection};
 
 /// Runs a GET to an upstream that never answers, for an hour at the most.
 async fn wait_for_silence(client: tokio::net::TcpStream) -> Option<Result<Completed, Broken>> {
