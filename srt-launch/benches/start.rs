@@ -3,7 +3,7 @@
 //! `cargo bench -p srt-launch --bench start [-- [--user NAME] [ROUNDS]]`
 //!
 //! The programs take turns, so that whatever else the machine does falls on all of them alike; what counts is the last
-//! column. Each runs in an empty folder with a bare environment and settings by default.
+//! column. Each runs in an empty folder, with an empty home, a bare environment and settings by default.
 
 use std::env;
 use std::error::Error;
@@ -49,10 +49,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let user = user.ok_or("no such user")?;
     let folder = tempfile::tempdir()?;
-    chown(folder.path(), Some(user.uid.as_raw()), Some(user.gid.as_raw()))?;
+    let home = tempfile::tempdir()?;
+    for folder in [&folder, &home] {
+        chown(folder.path(), Some(user.uid.as_raw()), Some(user.gid.as_raw()))?;
+    }
+    let measure = |row: &[&str]| measure(row, &user, folder.path(), home.path());
 
     let mut rows: Vec<(&[&str], Vec<Duration>)> = ROWS.iter().map(|row| (*row, Vec::new())).collect();
-    rows.retain(|(row, _)| match measure(row, &user, folder.path()) {
+    rows.retain(|(row, _)| match measure(row) {
         Ok(_) => true,
         Err(why) => {
             eprintln!("left out: {}: {why}", row.join(" "));
@@ -61,7 +65,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     });
     for round in 0..rounds + WARM_UP {
         for (row, times) in &mut rows {
-            let time = measure(row, &user, folder.path())?;
+            let time = measure(row)?;
             if round >= WARM_UP {
                 times.push(time);
             }
@@ -78,10 +82,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn measure(row: &[&str], user: &User, folder: &Path) -> Result<Duration, Box<dyn Error>> {
+fn measure(row: &[&str], user: &User, folder: &Path, home: &Path) -> Result<Duration, Box<dyn Error>> {
     let mut command = Command::new(row[0]);
     command.args(&row[1..]).current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null());
-    command.env_clear().env("PATH", "/usr/bin:/bin").env("HOME", &user.dir);
+    command.env_clear().env("PATH", "/usr/bin:/bin").env("HOME", home);
     if user.uid != geteuid() {
         command.uid(user.uid.as_raw()).gid(user.gid.as_raw());
     }

@@ -75,7 +75,10 @@ pub enum Report {
 /// The launcher's ends.
 pub struct Outside {
     orders: File,
-    reports: Option<File>,
+    reports: File,
+    /// The other end of that one, here too: the end of the reports, which comes while the kernel takes the sandbox down,
+    /// is not worth waking up for.
+    open: Option<File>,
     partial: Vec<u8>,
 }
 
@@ -90,7 +93,12 @@ pub fn pair() -> Result<(Outside, Inside), Failure> {
     let pipe = || pipe2(OFlag::O_CLOEXEC).during(Step::Launch, "pipe2");
     let ((orders_in, orders_out), (reports_in, reports_out)) = (pipe()?, pipe()?);
     Ok((
-        Outside { orders: orders_out.into(), reports: Some(reports_in.into()), partial: Vec::new() },
+        Outside {
+            orders: orders_out.into(),
+            reports: reports_in.into(),
+            open: Some(reports_out.try_clone().during(Step::Launch, "dup")?.into()),
+            partial: Vec::new(),
+        },
         Inside { orders: orders_in.into(), reports: reports_out.into() },
     ))
 }
@@ -101,34 +109,42 @@ impl Outside {
         let _ = (&self.orders).write_all(&[order.to_byte()]);
     }
 
-    /// What becomes readable when there are reports; `None` after their end.
-    pub fn reports(&self) -> Option<BorrowedFd<'_>> {
-        self.reports.as_ref().map(File::as_fd)
+    /// What becomes readable when there are reports.
+    pub fn reports(&self) -> BorrowedFd<'_> {
+        self.reports.as_fd()
     }
 
-    /// There will be no more reports.
-    pub fn close_reports(&mut self) {
-        self.reports = None;
-    }
-
-    /// Reads once and returns the whole reports so far; `None` at the end.
-    pub fn receive(&mut self) -> Option<Vec<Report>> {
-        let mut chunk = [0; 4096];
-        let pipe = self.reports.as_mut()?;
-        let read = loop {
-            match pipe.read(&mut chunk) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) | Ok(0) => return None,
-                Ok(read) => break read,
-            }
-        };
-        self.partial.extend_from_slice(&chunk[..read]);
+    /// Reads once, waiting for something to read, and returns the whole reports so far.
+    pub fn receive(&mut self) -> Vec<Report> {
+        self.read();
         let mut reports = Vec::new();
         while let Some(end) = self.partial.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = self.partial.drain(..=end).collect();
             reports.extend(serde_json::from_slice::<Report>(&line));
         }
-        Some(reports)
+        reports
+    }
+
+    /// Whatever was reported and not yet received, when nobody inside is left to report more.
+    pub fn receive_rest(&mut self) -> Vec<Report> {
+        self.open = None;
+        while self.read() {}
+        self.receive()
+    }
+
+    /// Whether more may come.
+    fn read(&mut self) -> bool {
+        let mut chunk = [0; 4096];
+        loop {
+            match self.reports.read(&mut chunk) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) | Ok(0) => return false,
+                Ok(read) => {
+                    self.partial.extend_from_slice(&chunk[..read]);
+                    return true;
+                }
+            }
+        }
     }
 }
 
@@ -173,11 +189,13 @@ mod tests {
         inside.send(&Report::Warning("a\nb".to_owned()));
         let stopped = Report::Stopped { signal: 20, foreground: true };
         inside.send(&stopped);
-        assert_eq!(outside.receive(), Some(vec![Report::Warning("a\nb".to_owned()), stopped]));
+        assert_eq!(outside.receive(), [Report::Warning("a\nb".to_owned()), stopped.clone()]);
         outside.send(Order::Signal(Signal::SIGTERM));
         assert_eq!(inside.receive(), Some(Order::Signal(Signal::SIGTERM)));
+        inside.send(&stopped);
         drop(inside);
-        assert_eq!(outside.receive(), None);
+        assert_eq!(outside.receive_rest(), [stopped]);
+        assert_eq!(outside.receive_rest(), []);
         let (outside, inside) = pair().unwrap();
         drop(outside);
         assert_eq!(inside.receive(), None);

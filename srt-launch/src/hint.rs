@@ -23,6 +23,9 @@ pub fn hint(failure: &Failure) -> Option<&'static str> {
         (Step::Namespaces, Errno::ENOSPC) => {
             Some("raise user.max_user_namespaces (sysctl -w user.max_user_namespaces=10000)")
         }
+        (Step::Network, Errno::ENOSPC) => {
+            Some("raise user.max_net_namespaces (sysctl -w user.max_net_namespaces=10000)")
+        }
         (Step::Namespaces, Errno::EPERM) if is("/proc/sys/kernel/unprivileged_userns_clone", "0") => {
             Some("unprivileged user namespaces are off: sysctl -w kernel.unprivileged_userns_clone=1")
         }

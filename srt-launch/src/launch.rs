@@ -82,6 +82,7 @@ pub fn run(
     warn: &mut dyn FnMut(&str),
 ) -> Result<Outcome, Failure> {
     apply::refuse_directories()?;
+    plan.missing_temp_dir.as_deref().map(apply::make_temp_dir).transpose()?;
     let signals = Signals::take()?;
     let terminal = Session::of_caller();
     let mut vacancy = Vacancy::of(&plan)?;

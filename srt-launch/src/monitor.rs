@@ -70,21 +70,12 @@ pub fn watch(
     loop {
         let ready = wait(child, channel, signals, keeper, deadline);
         if ready.reports {
-            match channel.receive() {
-                None => channel.close_reports(),
-                Some(reports) => {
-                    for report in reports {
-                        match report {
-                            Report::Failed(why) => failure = Some(why),
-                            Report::Warning(text) => warn(&text),
-                            Report::Position(stream, position) => set_position(stream, position),
-                            Report::Stopped { signal, foreground } => {
-                                stop_with_the_command(signal, foreground, session, channel);
-                            }
-                        }
+            for report in channel.receive() {
+                match report {
+                    Report::Stopped { signal, foreground } => {
+                        stop_with_the_command(signal, foreground, session, channel);
                     }
-                    // More may be there: only its end says that nothing is.
-                    continue;
+                    other => note(other, &mut failure, warn),
                 }
             }
         }
@@ -110,10 +101,21 @@ pub fn watch(
             deadline = None;
         }
         if ready.ended {
+            channel.receive_rest().into_iter().for_each(|report| note(report, &mut failure, warn));
             let status = waitpid(child.pid, None).ok().and_then(exit::status).unwrap_or(exit::OWN_FAILURE);
             session.take_terminal_back();
             return failure.map_or(Ok(status), Err);
         }
+    }
+}
+
+/// Takes note of a report. That the command was stopped counts for nothing once it has ended.
+fn note(report: Report, failure: &mut Option<Failure>, warn: &mut dyn FnMut(&str)) {
+    match report {
+        Report::Failed(why) => *failure = Some(why),
+        Report::Warning(text) => warn(&text),
+        Report::Position(stream, position) => set_position(stream, position),
+        Report::Stopped { .. } => {}
     }
 }
 
@@ -137,22 +139,16 @@ fn wait(
         // One more millisecond, so as not to wake up just before.
         PollTimeout::try_from(left.as_millis() + 1).unwrap_or(PollTimeout::MAX)
     });
-    let reports = channel.reports();
     let keeper = keeper.map(Keeper::ended);
-    let sources = [Some(child.pidfd.as_fd()), Some(signals.fd.as_fd()), reports, keeper];
-    // Those that are missing watch what is watched anyway.
-    let mut fds = sources.map(|source| PollFd::new(source.unwrap_or(child.pidfd.as_fd()), PollFlags::POLLIN));
+    let ended = child.pidfd.as_fd();
+    // What is missing watches what is watched anyway.
+    let sources = [ended, signals.fd.as_fd(), channel.reports(), keeper.unwrap_or(ended)];
+    let mut fds = sources.map(|source| PollFd::new(source, PollFlags::POLLIN));
     if poll(&mut fds, timeout).is_err() {
         return Ready::default();
     }
-    let [ended, signals, reports, keeper] = fds.map(|fd| fd.any().unwrap_or(true));
-    Ready {
-        // What was reported before the end must be read before it.
-        ended,
-        signals,
-        reports: reports && sources[2].is_some(),
-        keeper: keeper && sources[3].is_some(),
-    }
+    let [ended, signals, reports, kept] = fds.map(|fd| fd.any().unwrap_or(true));
+    Ready { ended, signals, reports, keeper: kept && keeper.is_some() }
 }
 
 /// Kills pid 1, and with it everything inside.

@@ -13,17 +13,30 @@ use nix::unistd::Pid;
 
 use crate::bpf::Instruction;
 
-// The unwinder, from the archive: to load `libgcc_s` takes a good tenth of a millisecond at every start. Where the linker
-// minds the order of libraries it is loaded all the same.
-#[cfg(all(target_env = "gnu", not(target_feature = "crt-static")))]
-#[link(name = "gcc_eh", kind = "static", modifiers = "-bundle")]
-unsafe extern "C" {}
-
 /// Standard input, output and error.
 pub const STANDARD_STREAMS: [BorrowedFd<'static>; 3] = {
     // SAFETY: the standard library opens them before `main` where they are closed, and nothing closes them.
     unsafe { [BorrowedFd::borrow_raw(0), BorrowedFd::borrow_raw(1), BorrowedFd::borrow_raw(2)] }
 };
+
+/// Makes names of hosts and users come from the C library's own services: files and DNS. A program that is linked with
+/// its archive would otherwise load whatever modules `/etc/nsswitch.conf` names, and with them a second C library,
+/// perhaps of another version.
+#[cfg(static_libc)]
+pub fn use_own_name_services() {
+    unsafe extern "C" {
+        fn __nss_configure_lookup(database: *const libc::c_char, services: *const libc::c_char) -> c_int;
+    }
+    for (database, services) in [(c"hosts", c"files dns"), (c"passwd", c"files")] {
+        // SAFETY: both are NUL-terminated, and copied. No other thread is there yet that could look something up. It
+        // fails only for a database that it does not know.
+        unsafe { __nss_configure_lookup(database.as_ptr(), services.as_ptr()) };
+    }
+}
+
+/// The C library is a shared one, and loads modules of its own version.
+#[cfg(not(static_libc))]
+pub fn use_own_name_services() {}
 
 /// A child of [`clone_child`].
 #[derive(Debug)]
@@ -144,9 +157,19 @@ pub fn attach_mount_at(from: impl AsFd, directory: impl AsFd, path: &CStr) -> ni
 /// Adds `attributes` (`MOUNT_ATTR_*`) to a mount, or to it and all below it, and cuts what it receives from the
 /// mounts it was copied from.
 pub fn set_mount_attributes(mount: impl AsFd, attributes: u64, recursive: bool) -> nix::Result<()> {
-    let recursive = if recursive { libc::AT_RECURSIVE } else { 0 };
     let attr =
         libc::mount_attr { attr_set: attributes, attr_clr: 0, propagation: libc::MS_PRIVATE, userns_fd: 0 };
+    mount_setattr(mount, attr, recursive)
+}
+
+/// Takes `attributes` from a mount.
+pub fn clear_mount_attributes(mount: impl AsFd, attributes: u64) -> nix::Result<()> {
+    let attr = libc::mount_attr { attr_set: 0, attr_clr: attributes, propagation: 0, userns_fd: 0 };
+    mount_setattr(mount, attr, false)
+}
+
+fn mount_setattr(mount: impl AsFd, attr: libc::mount_attr, recursive: bool) -> nix::Result<()> {
+    let recursive = if recursive { libc::AT_RECURSIVE } else { 0 };
     // SAFETY: `attr` has the layout and the size named, the path is a NUL-terminated constant.
     done(unsafe {
         libc::syscall(

@@ -73,8 +73,10 @@ fn signals_end_the_command_and_the_launcher() {
 fn the_commands_own_handler_runs_and_its_status_counts() {
     let sandbox = sandbox();
     // While a shell waits for a program it would run its trap only after that: the program gets the signal too.
-    let running =
-        Running::start(&sandbox, "trap 'echo bye; exit 7' TERM; echo up; sleep 600; echo not reached");
+    let running = Running::start(
+        &sandbox,
+        "trap 'echo bye; exit 7' TERM; sh -c 'echo up; exec sleep 600'; echo not reached",
+    );
     kill(running.pid(), Signal::SIGTERM).unwrap();
     assert_eq!(running.end(), ("bye\n".to_owned(), Some(7)));
 }

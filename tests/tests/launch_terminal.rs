@@ -90,7 +90,10 @@ fn the_command_has_the_terminal() {
 #[test]
 fn ctrl_c_reaches_the_command() {
     let sandbox = sandbox();
-    let mut terminal = Terminal::start(sandbox.script("trap 'echo caught; exit 9' INT; echo up; sleep 600"));
+    // "up" comes from the program that the shell waits for: a copy of the shell that has not become one yet would have
+    // the shell's trap, and survive.
+    let script = "trap 'echo caught; exit 9' INT; sh -c 'echo up; exec sleep 600'";
+    let mut terminal = Terminal::start(sandbox.script(script));
     terminal.wait_for("up");
     terminal.press(CTRL_C);
     terminal.wait_for("caught");

@@ -56,7 +56,7 @@ impl Dev {
         let terminal = caller_terminal();
         // Modes below are meant as they are written.
         let mask = umask(Mode::empty());
-        let filled = fill(&tmpfs, &plan.provided, terminal.is_some(), helper);
+        let filled = fill(&tmpfs, terminal.is_some(), helper);
         umask(mask);
         filled?;
 
@@ -85,9 +85,8 @@ impl Dev {
         if let Some(name) = helper {
             bind_own_program(tree, &tmpfs, name)?;
         }
-        // Nothing in it can be changed from now on; the devices are mounts of their own.
-        sys::set_mount_attributes(&tmpfs, libc::MOUNT_ATTR_RDONLY, false)
-            .during(Step::Dev, "mount_setattr")?;
+        // Nothing that is started inside can change it; the devices are mounts of their own.
+        set_read_only(&tmpfs)?;
 
         let open = |path| open_below(&tmpfs, path).during_at(Step::Dev, "openat2", path);
         let (empty_file, empty_dir) = (open(shown(EMPTY_FILE))?, open(Path::new(EMPTY_DIR))?);
@@ -97,6 +96,20 @@ impl Dev {
             attach(host, &tmpfs, Path::new("/dev"))?;
         }
         Ok(Self { tmpfs, empty_file, empty_dir })
+    }
+
+    /// Adds what the launcher provides to `/dev/srt`.
+    pub fn provide(&self, provided: &[Provided]) -> Result<(), Failure> {
+        if provided.is_empty() {
+            return Ok(());
+        }
+        sys::clear_mount_attributes(&self.tmpfs, libc::MOUNT_ATTR_RDONLY)
+            .during(Step::Dev, "mount_setattr")?;
+        // Modes below are meant as they are written.
+        let mask = umask(Mode::empty());
+        let added = provided.iter().try_for_each(|file| add_file(&self.tmpfs, file));
+        umask(mask);
+        added.and_then(|()| set_read_only(&self.tmpfs))
     }
 
     /// Binds what is provided over the host's own files. What the plan hides stays hidden.
@@ -120,8 +133,12 @@ impl Dev {
     }
 }
 
+fn set_read_only(tmpfs: &OwnedFd) -> Result<(), Failure> {
+    sys::set_mount_attributes(tmpfs, libc::MOUNT_ATTR_RDONLY, false).during(Step::Dev, "mount_setattr")
+}
+
 /// Makes every entry; mount points as empty files.
-fn fill(tmpfs: &OwnedFd, provided: &[Provided], console: bool, helper: Option<&CStr>) -> Result<(), Failure> {
+fn fill(tmpfs: &OwnedFd, console: bool, helper: Option<&CStr>) -> Result<(), Failure> {
     for name in DEVICES.into_iter().chain(console.then_some(CONSOLE)) {
         make_empty_file(tmpfs, name)?;
     }
@@ -134,17 +151,18 @@ fn fill(tmpfs: &OwnedFd, provided: &[Provided], console: bool, helper: Option<&C
     for name in [EMPTY_FILE].into_iter().chain(helper) {
         make_empty_file(tmpfs, name)?;
     }
-    for file in provided {
-        let path = in_srt(&file.name);
-        for folder in path.parent().into_iter().flat_map(Path::ancestors).collect::<Vec<_>>().iter().rev() {
-            if !folder.as_os_str().is_empty() {
-                make_dir(tmpfs, folder)?;
-            }
-        }
-        let made = make_file(tmpfs, &path, 0o444).during_at(Step::Dev, "openat", &path)?;
-        File::from(made).write_all(&file.contents).during_at(Step::Dev, "write", &path)?;
-    }
     Ok(())
+}
+
+fn add_file(tmpfs: &OwnedFd, file: &Provided) -> Result<(), Failure> {
+    let path = in_srt(&file.name);
+    for folder in path.parent().into_iter().flat_map(Path::ancestors).collect::<Vec<_>>().iter().rev() {
+        if !folder.as_os_str().is_empty() {
+            make_dir(tmpfs, folder)?;
+        }
+    }
+    let made = make_file(tmpfs, &path, 0o444).during_at(Step::Dev, "openat", &path)?;
+    File::from(made).write_all(&file.contents).during_at(Step::Dev, "write", &path)
 }
 
 fn in_srt(name: &str) -> PathBuf {

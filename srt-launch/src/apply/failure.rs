@@ -27,6 +27,7 @@ pub struct Failure {
 pub enum Step {
     Launch,
     Streams,
+    TempDir,
     Placeholders,
     Namespaces,
     UserMap,
@@ -69,7 +70,7 @@ impl Failure {
             Errno::from_raw(self.errno),
             Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP | Errno::EEXIST | Errno::ESTALE
         );
-        moved && matches!(self.step, Step::Mount | Step::Placeholders)
+        moved && matches!(self.step, Step::Mount | Step::Placeholders | Step::TempDir)
     }
 }
 
@@ -97,10 +98,11 @@ impl fmt::Display for Step {
         f.write_str(match self {
             Self::Launch => "prepare the launch",
             Self::Streams => "hand on the standard streams",
+            Self::TempDir => "make the directory for temporary files",
             Self::Placeholders => "make the mount point of an absent path",
             Self::Namespaces => "create the namespaces of the sandbox",
             Self::UserMap => "map the user into the sandbox",
-            Self::Network => "set the sandbox's loopback up",
+            Self::Network => "make the sandbox's network",
             Self::Proxy => "lead the sandbox's network to the proxy",
             Self::HostTree => "copy the host's mounts",
             Self::Dev => "make the sandbox's /dev",
@@ -208,6 +210,7 @@ mod tests {
     fn only_missing_files_ask_for_a_new_plan() {
         assert!(failure(Step::Mount, Errno::ENOENT).is_stale_plan());
         assert!(failure(Step::Placeholders, Errno::EEXIST).is_stale_plan());
+        assert!(failure(Step::TempDir, Errno::EEXIST).is_stale_plan());
         assert!(!failure(Step::Mount, Errno::EPERM).is_stale_plan());
         assert!(!failure(Step::Command, Errno::ENOENT).is_stale_plan());
         assert!(!failure(Step::Dev, Errno::ENOENT).is_stale_plan());

@@ -11,6 +11,7 @@ mod network;
 mod proc;
 mod session;
 mod streams;
+mod temp_dir;
 
 use std::path::Path;
 
@@ -23,32 +24,31 @@ pub use fds::close_all_but;
 use mounts::Tree;
 pub use mounts::{make_file, open_below};
 pub use namespaces::{Caller, flags};
+use network::Network;
 pub use session::Session;
 pub use streams::{positions, refuse_directories, set_position};
+pub use temp_dir::make_temp_dir;
 
 use crate::bpf::{self, Machine};
 use crate::plan::Plan;
 use crate::sys;
 
 /// Builds the sandbox around the calling process, which is the first one in the new namespaces. `connect` runs once
-/// the loopback is up and the host's tree is still there; it may add to what the plan provides. `settle` runs before the
+/// the network is there and the host's tree is still there; it may add to what the plan provides. `settle` runs before the
 /// plan's mounts are made, and may take out some whose mount point is not to be had. Returns a warning.
 ///
-/// The order matters. Identity first, because everything needs it. The network before the mounts, because what the
-/// proxy answers is mounted. `/dev` and `/proc` before the plan's mounts, which may lie in them, and for whose mount
-/// points it may be necessary to wait. Then, with the host's tree out of reach, everything that only takes away, and the
-/// filter last: it need not allow any of the above.
+/// The order matters. Identity first, because everything needs it. The network before the plan's mounts, because what
+/// the proxy answers is mounted; `/dev` and `/proc` too, in which those mounts may lie, and for whose mount points it may
+/// be necessary to wait. Then, with the host's tree out of reach, everything that only takes away, and the filter last: it
+/// need not allow any of the above.
 pub fn build(
     plan: &mut Plan,
     caller: Caller,
     connect: impl FnOnce(&mut Plan) -> Result<(), Failure>,
     settle: impl FnOnce(&mut Plan) -> Result<(), Failure>,
 ) -> Result<Option<String>, Failure> {
+    let network = plan.isolation.network_namespace.then(Network::begin).transpose()?;
     caller.map()?;
-    if plan.isolation.network_namespace {
-        network::loopback_up()?;
-    }
-    connect(plan)?;
 
     let mut tree = Tree::copy_host(&plan.root, &plan.isolation)?;
     let dev = Dev::attach(&tree, plan)?;
@@ -57,6 +57,13 @@ pub fn build(
     for mount in &plan.mounts {
         tree.mount(mount, &dev.empty_file)?;
     }
+    let machine = Machine::HOST.ok_or(nix::errno::Errno::ENOSYS);
+    let machine = machine.during(Step::Filter, "the system call filter of this machine")?;
+    let filter = bpf::compile(&plan.seccomp, machine);
+
+    network.map(Network::enter).transpose()?;
+    connect(plan)?;
+    dev.provide(&plan.provided)?;
     dev.bind_provided(&tree, &plan.provided)?;
     streams::reopen_read_only(&tree)?;
     tree.enter(&plan.cwd, plan.cwd.ancestors().skip(1).chain([Path::new("/")]))?;
@@ -71,9 +78,7 @@ pub fn build(
     if isolation.undumpable_init {
         prctl::set_dumpable(false).during(Step::Init, "prctl(PR_SET_DUMPABLE)")?;
     }
-    let machine = Machine::HOST.ok_or(nix::errno::Errno::ENOSYS);
-    let machine = machine.during(Step::Filter, "the system call filter of this machine")?;
-    sys::install_filter(&bpf::compile(&plan.seccomp, machine)).during(Step::Filter, "seccomp")?;
+    sys::install_filter(&filter).during(Step::Filter, "seccomp")?;
     if isolation.drop_capabilities {
         caps::drop(caller, !isolation.user_namespace_limit)?;
     }

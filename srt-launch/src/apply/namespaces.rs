@@ -46,12 +46,11 @@ impl Caller {
     }
 }
 
-/// The namespaces a plan asks for. A user and a mount namespace are never missing: the others need the one,
-/// and every rule about files the other.
+/// The namespaces that the sandbox's first process is born into. A user and a mount namespace are never missing: the
+/// others need the one, and every rule about files the other. The network comes later ([`super::network`]).
 pub fn flags(isolation: &Isolation) -> CloneFlags {
     let mut flags = CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS;
     flags.set(CloneFlags::CLONE_NEWPID, isolation.pid_namespace);
-    flags.set(CloneFlags::CLONE_NEWNET, isolation.network_namespace);
     flags.set(CloneFlags::CLONE_NEWIPC, isolation.ipc_namespace);
     flags.set(CloneFlags::CLONE_NEWUTS, isolation.uts_namespace);
     flags.set(CloneFlags::CLONE_NEWCGROUP, isolation.cgroup_namespace);

@@ -133,13 +133,6 @@ impl Compiled {
             );
             return;
         };
-        if temp_dir.missing {
-            self.placeholders.insert(Placeholder {
-                path: temp_dir.path.clone(),
-                directory: true,
-                mode: TempDir::MODE,
-            });
-        }
         let node = self.rules.node(&temp_dir.path);
         node.kind = Some(Kind::Directory);
         say(&mut node.allow_write, &WHY);

@@ -79,7 +79,13 @@ impl<'a> Explanation<'a> {
             MountKind::Reopen { source: _, writable: true } => Some("in a folder that cannot be read".into()),
             _ => None,
         });
-        root.into_iter().chain(mounts).collect()
+        let mut lines: Vec<Line<'a>> = root.into_iter().chain(mounts).collect();
+        for line in &mut lines {
+            if self.plan.missing_temp_dir.as_deref() == Some(line.path) {
+                line.remark = "is made".into();
+            }
+        }
+        lines
     }
 
     fn not_writable(&self) -> Vec<Line<'a>> {

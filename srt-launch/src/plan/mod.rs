@@ -78,6 +78,7 @@ impl Plan {
         Ok(Self {
             root: mounts::root(&compiled.rules),
             mounts: mounts::mounts(&compiled.rules),
+            missing_temp_dir: compiled.temp_dir.filter(|temp_dir| temp_dir.missing).map(|found| found.path),
             placeholders: compiled.placeholders.into_iter().collect(),
             provided,
             env,

@@ -9,7 +9,7 @@ pub const PROVIDED: &str = "/dev/srt";
 
 /// Everything the apply step needs; owned, no borrowed paths.
 ///
-/// The apply step works in this order: placeholders on the host, the clone of the host's tree (read-only
+/// The apply step works in this order: the temporary directory and placeholders on the host, the clone of the host's tree (read-only
 /// unless [`Root::writable`]), the sandbox's own `/proc` and `/dev`, then [`Plan::mounts`] one after the other.
 /// A mount whose target is missing in the sandbox's own `/proc` or `/dev` is left out; any other failure ends
 /// the run before the command starts.
@@ -20,6 +20,9 @@ pub struct Plan {
     /// Mounts over the clone of the host's tree, in the order they are made: first every [`MountKind::Pin`],
     /// then the others, parents before children.
     pub mounts: Vec<Mount>,
+    /// The command's `TMPDIR`, where it is not there yet. It stays: what commands leave in it would keep it anyway,
+    /// and another run may have begun to use it.
+    pub missing_temp_dir: Option<PathBuf>,
     /// What has to be made on the host before the mounts, and removed from it afterwards.
     pub placeholders: Vec<Placeholder>,
     /// Files the launcher itself provides, in the read-only `/dev/srt` and bound over files of the host.

@@ -11,14 +11,11 @@ use super::host::{Creation, Host};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TempDir {
     pub(super) path: PathBuf,
-    /// Whether it has to be made for this run.
+    /// Whether it has to be made.
     pub(super) missing: bool,
 }
 
 impl TempDir {
-    /// As `/tmp` itself: for everybody, and nobody removes what is another's.
-    pub(super) const MODE: u32 = 0o1777;
-
     /// The shared directory of the reference; one of the user's own where somebody else holds that name.
     pub(super) fn choose(host: &Host) -> Option<Self> {
         Self::choose_in(Path::new("/tmp"), host)

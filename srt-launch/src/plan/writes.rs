@@ -223,7 +223,7 @@ impl Writes {
         // What holds a deny of another sandbox must not be removed by this one.
         for ghost in &scene.inputs.foreign_placeholders {
             let access = out.rules.access(&ghost.path);
-            if ghost.mode & 0o1000 == 0 && access.readable && access.writable() {
+            if access.readable && access.writable() {
                 made.entry(ghost.path.clone()).or_insert((ghost.directory, FOREIGN));
             }
         }

@@ -73,7 +73,7 @@ proptest! {
             }
         }
         for placeholder in &plan.placeholders {
-            prop_assert!(!placeholder.path.exists() || placeholder.path.starts_with("/tmp/claude"));
+            prop_assert!(!placeholder.path.exists());
         }
     }
 }
