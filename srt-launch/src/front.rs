@@ -19,11 +19,6 @@ use crate::prepare::{self, Voice, Wishes};
 use crate::proxy::{Ignored, Relay, RelayTarget, report};
 use crate::{connect, exit, hint, sys, trust};
 
-/// What comes before anything else in both programs.
-pub fn start() {
-    sys::use_own_name_services();
-}
-
 /// The exit status of the connect helper, if this program was started under its name.
 pub fn connect(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     let program = args.next()?;

@@ -120,6 +120,8 @@ pub fn run(
     keeper = vacancy.map(|vacancy| vacancy.fill(&plan.placeholders, &child)).transpose()?;
     way_out.serve()?;
     outside.send(Order::Go);
+    // While others work, and not when everybody waits for us.
+    drop(plan);
     let status = monitor::watch(&child, &mut outside, &signals, terminal, keeper.as_ref(), warn);
     drop(keeper);
     let (events, proxy_gone) = way_out.finish();

@@ -9,7 +9,6 @@ use srt_launch::args::{LaunchArgs, print_completions};
 use srt_launch::{exit, front};
 
 fn main() -> ExitCode {
-    front::start();
     if let Some(status) = front::connect(env::args_os()) {
         return status;
     }

@@ -13,6 +13,7 @@ use crate::args::Common;
 use crate::limits::PLAN_ATTEMPTS;
 use crate::placeholders::{self, state_folder};
 use crate::plan::{Inputs, Network, Plan, PlanError};
+use crate::sys;
 
 /// Why nothing runs.
 #[derive(Debug, thiserror::Error)]
@@ -175,6 +176,7 @@ fn home() -> Result<PathBuf, PrepareError> {
     {
         return Ok(home.into());
     }
+    sys::use_own_name_services();
     let user = User::from_uid(Uid::effective()).ok().flatten();
     user.map(|user| user.dir).ok_or(PrepareError::NoHome)
 }

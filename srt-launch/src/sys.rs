@@ -28,7 +28,7 @@ pub fn use_own_name_services() {
         fn __nss_configure_lookup(database: *const libc::c_char, services: *const libc::c_char) -> c_int;
     }
     for (database, services) in [(c"hosts", c"files dns"), (c"passwd", c"files")] {
-        // SAFETY: both are NUL-terminated, and copied. No other thread is there yet that could look something up. It
+        // SAFETY: both are NUL-terminated, and copied. No other thread looks something up just now. It
         // fails only for a database that it does not know.
         unsafe { __nss_configure_lookup(database.as_ptr(), services.as_ptr()) };
     }
@@ -94,13 +94,14 @@ pub fn start_program<F: FnOnce() -> i32>(body: F) -> nix::Result<Pid> {
         drop(end);
         unreachable!("the process has ended")
     }
-    let mut stack = vec![0_u8; STACK];
+    // Not zeroed: few of its pages will ever be touched.
+    let mut stack = Vec::<u8>::with_capacity(STACK);
     let mut body = Some(body);
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-    let top = stack.as_mut_ptr_range().end;
     // SAFETY: stacks grow downwards on all machines we know, from an end that is aligned for them. The stack and `body`
     // outlive the child's use of this memory, for this thread, the only one, goes on only when that is over.
     let pid = unsafe {
+        let top = stack.as_mut_ptr().add(STACK);
         let aligned = top.sub(top.addr() % 16);
         libc::clone(run::<F>, aligned.cast(), flags, (&raw mut body).cast())
     };

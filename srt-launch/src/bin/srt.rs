@@ -10,7 +10,6 @@ use srt_launch::args::{SrtArgs, print_completions};
 use srt_launch::{check, compose, exit, front};
 
 fn main() -> ExitCode {
-    front::start();
     if let Some(status) = front::connect(env::args_os()) {
         return status;
     }

@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use crate::sys;
+
 /// Connections relayed at once. Each takes two threads, so this is a bound on memory.
 const CONNECTIONS: usize = 512;
 /// A client must say its first byte, where that decides which proxy is meant.
@@ -40,6 +42,7 @@ pub struct Relay {
 impl Relay {
     /// Serves `listener` from threads until the process ends.
     pub fn serve(self, listener: OwnedFd) {
+        sys::use_own_name_services();
         let relay = Arc::new(self);
         let listener = TcpListener::from(listener);
         let open = Arc::new(AtomicUsize::new(0));
