@@ -51,8 +51,9 @@ pub struct Instruction {
     pub k: u32,
 }
 
-/// The program for a profile. The most frequent calls match no rule at all; the kernel (5.11 on) finds that out
-/// once, when the filter is installed, and does not run the program for them.
+/// The program for a profile: a search tree over the numbers of calls. The most frequent calls match no rule at all; the
+/// kernel (5.11 on) finds that out when the filter is installed, by a walk through the program for every call there is,
+/// and does not run it for them. So every step that a call takes costs a start of each sandbox.
 pub fn compile(profile: &SeccompProfile, machine: Machine) -> Vec<Instruction> {
     let refuse_foreign = profile.rules.contains(&SeccompRule::ForeignAbis);
     let foreign = if refuse_foreign { RET_KILL_PROCESS } else { RET_ALLOW };
@@ -64,14 +65,50 @@ pub fn compile(profile: &SeccompProfile, machine: Machine) -> Vec<Instruction> {
     let mut refusals: Vec<&Refusal> =
         REFUSALS.iter().filter(|refusal| profile.rules.contains(&refusal.rule)).collect();
     refusals.sort_by_key(|refusal| refusal.call.number(machine));
-    for group in refusals.chunk_by(|a, b| a.call.number(machine) == b.call.number(machine)) {
-        let mut block: Vec<Instruction> = group.iter().flat_map(|refusal| refusal.compile()).collect();
-        block.push(answer(RET_ALLOW));
-        program.push(jump(JEQ, group[0].call.number(machine), 0, distance(block.len())));
-        program.extend(block);
-    }
-    program.push(answer(RET_ALLOW));
+    let leaves: Vec<Leaf> =
+        refusals.chunk_by(|a, b| b.continues(a, machine)).map(|group| Leaf::new(group, machine)).collect();
+    program.extend(tree(&leaves));
     program
+}
+
+/// One answer to neighbouring calls, or what has to be tested of a single one.
+struct Leaf {
+    first: u32,
+    last: u32,
+    code: Vec<Instruction>,
+}
+
+impl Leaf {
+    fn new(group: &[&Refusal], machine: Machine) -> Self {
+        let number = |refusal: Option<&&Refusal>| refusal.map_or(0, |refusal| refusal.call.number(machine));
+        let (first, last) = (number(group.first()), number(group.last()));
+        // Of a range they are all alike.
+        let tested = if first == last { group } else { &group[..1] };
+        Self { first, last, code: tested.iter().flat_map(|refusal| refusal.compile()).collect() }
+    }
+}
+
+/// Searches among `leaves`, which are in order. Every path ends with an answer.
+fn tree(leaves: &[Leaf]) -> Vec<Instruction> {
+    match leaves {
+        [] => vec![answer(RET_ALLOW)],
+        [leaf] => {
+            let past = distance(leaf.code.len());
+            let mut code = if leaf.first == leaf.last {
+                vec![jump(JEQ, leaf.first, 0, past)]
+            } else {
+                vec![jump(JGE, leaf.first, 0, past + 1), jump(JGT, leaf.last, past, 0)]
+            };
+            code.extend(&leaf.code);
+            code.push(answer(RET_ALLOW));
+            code
+        }
+        _ => {
+            let (low, high) = leaves.split_at(leaves.len() / 2);
+            let (first, low, high) = (high[0].first, tree(low), tree(high));
+            [vec![jump(JGE, first, distance(low.len()), 0)], low, high].concat()
+        }
+    }
 }
 
 /// A system call by its numbers.
@@ -114,6 +151,13 @@ impl Refusal {
 
     const fn when(rule: SeccompRule, call: Call, when: &'static [Test]) -> Self {
         Self { rule, call, when, errno: libc::EPERM }
+    }
+
+    /// Whether it belongs to the same leaf as the one before it in the order of numbers.
+    fn continues(&self, before: &Self, machine: Machine) -> bool {
+        let (number, last) = (self.call.number(machine), before.call.number(machine));
+        let alike = self.when.is_empty() && before.when.is_empty() && self.errno == before.errno;
+        number == last || alike && number == last + 1
     }
 
     /// Falls through to the instruction after it when a test does not hold.
@@ -284,6 +328,8 @@ const DATA_ARGS: u32 = 16;
 const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
 const AND: u16 = (libc::BPF_ALU | libc::BPF_AND | libc::BPF_K) as u16;
 const JEQ: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+const JGE: u16 = (libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K) as u16;
+const JGT: u16 = (libc::BPF_JMP | libc::BPF_JGT | libc::BPF_K) as u16;
 const JSET: u16 = (libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K) as u16;
 const RET: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
 
@@ -304,5 +350,6 @@ const fn answer(k: u32) -> Instruction {
 }
 
 fn distance(instructions: usize) -> u8 {
-    u8::try_from(instructions).expect("invariant: the rules of one call are less than 256 instructions")
+    u8::try_from(instructions)
+        .expect("invariant: all rules are less than 512 instructions, a half of them less than 256")
 }

@@ -98,8 +98,8 @@ impl Dev {
         Ok(Self { tmpfs, empty_file, empty_dir })
     }
 
-    /// Adds what the launcher provides to `/dev/srt`.
-    pub fn provide(&self, provided: &[Provided]) -> Result<(), Failure> {
+    /// Adds files to `/dev/srt`, and binds those over the host's own that have a place there.
+    pub fn provide(&self, tree: &Tree, provided: &[Provided]) -> Result<(), Failure> {
         if provided.is_empty() {
             return Ok(());
         }
@@ -109,14 +109,12 @@ impl Dev {
         let mask = umask(Mode::empty());
         let added = provided.iter().try_for_each(|file| add_file(&self.tmpfs, file));
         umask(mask);
-        added.and_then(|()| set_read_only(&self.tmpfs))
-    }
-
-    /// Binds what is provided over the host's own files. What the plan hides stays hidden.
-    pub fn bind_provided(&self, tree: &Tree, provided: &[Provided]) -> Result<(), Failure> {
+        added?;
+        set_read_only(&self.tmpfs)?;
         for file in provided {
             for path in &file.bind_over {
                 let target = match tree.open_target(path) {
+                    // What the plan hides stays hidden.
                     Err(Errno::ENOENT | Errno::ENOTDIR) => continue,
                     result => result.during_at(Step::Mount, "openat2", path)?,
                 };

@@ -37,10 +37,10 @@ use crate::sys;
 /// the network is there and the host's tree is still there; it may add to what the plan provides. `settle` runs before the
 /// plan's mounts are made, and may take out some whose mount point is not to be had. Returns a warning.
 ///
-/// The order matters. Identity first, because everything needs it. The network before the plan's mounts, because what
-/// the proxy answers is mounted; `/dev` and `/proc` too, in which those mounts may lie, and for whose mount points it may
-/// be necessary to wait. Then, with the host's tree out of reach, everything that only takes away, and the filter last: it
-/// need not allow any of the above.
+/// The order matters. The network is begun first, which takes longest, and needed last. Identity, because everything else
+/// needs it. `/dev` and `/proc` before the plan's mounts, which may lie in them, and for whose mount points it may be
+/// necessary to wait. Then the network, while mounts can still be made: some are for what the proxy answers. Then, with
+/// the host's tree out of reach, everything that only takes away, and the filter last: it need not allow any of the above.
 pub fn build(
     plan: &mut Plan,
     caller: Caller,
@@ -57,15 +57,16 @@ pub fn build(
     for mount in &plan.mounts {
         tree.mount(mount, &dev.empty_file)?;
     }
+    dev.provide(&tree, &plan.provided)?;
+    streams::reopen_read_only(&tree)?;
     let machine = Machine::HOST.ok_or(nix::errno::Errno::ENOSYS);
     let machine = machine.during(Step::Filter, "the system call filter of this machine")?;
     let filter = bpf::compile(&plan.seccomp, machine);
 
     network.map(Network::enter).transpose()?;
+    let known = plan.provided.len();
     connect(plan)?;
-    dev.provide(&plan.provided)?;
-    dev.bind_provided(&tree, &plan.provided)?;
-    streams::reopen_read_only(&tree)?;
+    dev.provide(&tree, &plan.provided[known..])?;
     tree.enter(&plan.cwd, plan.cwd.ancestors().skip(1).chain([Path::new("/")]))?;
 
     let isolation = &plan.isolation;
