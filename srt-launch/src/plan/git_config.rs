@@ -22,15 +22,14 @@ pub(super) fn excludes_file(
     home: &Path,
     repositories: &[PathBuf],
 ) -> Option<PathBuf> {
-    let var = |name: &str| env.get(OsStr::new(name)).filter(|value| !value.is_empty());
-    let xdg = var("XDG_CONFIG_HOME").map_or_else(|| home.join(".config"), PathBuf::from).join("git");
+    let var = |name: &str| variable(env, name);
     let mut files = Vec::new();
     if var("GIT_CONFIG_NOSYSTEM").is_none() {
         files.push(var("GIT_CONFIG_SYSTEM").map_or_else(|| "/etc/gitconfig".into(), PathBuf::from));
     }
     match var("GIT_CONFIG_GLOBAL") {
         Some(file) => files.push(file.into()),
-        None => files.extend([xdg.join("config"), home.join(".gitconfig")]),
+        None => files.extend([user_folder(env, home).join("config"), home.join(".gitconfig")]),
     }
     files.extend_from_slice(repositories);
     let mut reader = Reader { home, found: None };
@@ -44,7 +43,17 @@ pub(super) fn excludes_file(
             reader.found = var(&format!("GIT_CONFIG_VALUE_{i}")).map(|value| expand(value.as_bytes(), home));
         }
     }
-    reader.found.or_else(|| Some(xdg.join("ignore")))
+    reader.found.or_else(|| Some(user_folder(env, home).join("ignore")))
+}
+
+fn variable<'a>(env: &'a BTreeMap<OsString, OsString>, name: &str) -> Option<&'a OsString> {
+    env.get(OsStr::new(name)).filter(|value| !value.is_empty())
+}
+
+/// Where git looks for more of the user's files than `~/.gitconfig`.
+fn user_folder(env: &BTreeMap<OsString, OsString>, home: &Path) -> PathBuf {
+    let base = variable(env, "XDG_CONFIG_HOME").map_or_else(|| home.join(".config"), PathBuf::from);
+    base.join("git")
 }
 
 /// What the configuration of a repository makes git obey besides itself.
@@ -56,6 +65,26 @@ pub(super) struct Obeyed {
     pub(super) hooks: Vec<PathBuf>,
     /// Whether each work tree has a `config.worktree` of its own (`extensions.worktreeConfig`).
     pub(super) per_worktree: bool,
+}
+
+/// What makes git obey in every repository: the user's own files, among the included ones here, and what they name.
+pub(super) fn obeyed_everywhere(env: &BTreeMap<OsString, OsString>, home: &Path) -> Obeyed {
+    let named = variable(env, "GIT_CONFIG_GLOBAL").map(PathBuf::from);
+    // The default ones too: the shell that starts git tomorrow need not have today's variables.
+    let defaults = [home.join(".gitconfig"), home.join(".config/git/config")];
+    let files = defaults.into_iter().chain([user_folder(env, home).join("config")]).chain(named);
+    let mut all = Obeyed::default();
+    for file in files.filter(|file| file.is_absolute()) {
+        let Obeyed { includes, hooks, .. } = obeyed(&file, home);
+        all.hooks.extend(hooks);
+        all.includes.extend(includes);
+        // Where even the folder above git's is missing, all that programs keep there would have to be refused.
+        let possible = || file.parent().and_then(Path::parent).is_some_and(Path::is_dir);
+        if file.is_file() || !file.exists() && possible() {
+            all.includes.push(file);
+        }
+    }
+    all
 }
 
 /// What a configuration file makes git obey. Whether a condition holds is not asked: it may tomorrow.

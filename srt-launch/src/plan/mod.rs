@@ -38,7 +38,7 @@ use environment::environment;
 pub use environment::{edit, trust_environment};
 pub use explain::Explanation;
 use git::GitSetup;
-use git_config::obeyed;
+use git_config::obeyed_everywhere;
 use host::{Found, Host, Kind};
 pub use isolation::Isolation;
 pub use model::{
@@ -62,7 +62,7 @@ impl Plan {
         };
         let home = host.follow(&inputs.home).there().map_or_else(|| inputs.home.clone(), Path::to_path_buf);
         let bases = Bases { home: &home, cwd: &cwd };
-        let user_git = obeyed(&home.join(".gitconfig"), &home);
+        let user_git = obeyed_everywhere(&inputs.env, &home);
         let scene = Scene { inputs, host: &host, bases, user_git: &user_git };
         let mut compiled = compile(scene);
         let settings = &inputs.settings;

@@ -38,7 +38,7 @@ pub(super) struct Protected<'a> {
     pub(super) host: &'a Host,
     /// What `~` means.
     pub(super) home: &'a Path,
-    /// What `~/.gitconfig` makes git obey in every repository.
+    /// What the user's configuration makes git obey in every repository.
     pub(super) user_git: &'a Obeyed,
     /// `filesystem.allowGitConfig`
     pub(super) allow_git_config: bool,
@@ -100,7 +100,7 @@ impl Protected<'_> {
         paths
     }
 
-    /// What `~/.gitconfig` includes and obeys, which is as good as that file: hooks in one place for all repositories.
+    /// The user's configuration of git, and what is as good: what it includes, and hooks in one place for all repositories.
     pub(super) fn of_user(self) -> Vec<PathBuf> {
         let everywhere = self.user_git.hooks.iter().filter(|hooks| hooks.is_absolute());
         everywhere.chain(&self.user_git.includes).cloned().collect()

@@ -4,6 +4,7 @@ mod environment;
 mod order;
 mod protected;
 mod reads;
+mod user_git;
 mod walk;
 mod writes;
 

@@ -384,18 +384,3 @@ fn a_folder_that_cannot_be_read_is_denied_whole() {
     };
     if geteuid().is_root() { in_a_child(&run) } else { run() }
 }
-
-/// Git obeys the user's configuration in every repository: what it names elsewhere is as good as the file.
-#[test]
-fn what_the_users_git_configuration_names_is_protected() {
-    let tree = Tree::new(&["h/.local.cfg", "h/hooks/x", "h/cond", "r/.git/config", "r/.shared/x", "h/ok"]);
-    let text = "[include]\npath = .local.cfg\n[includeIf \"gitdir:x\"]\npath = ~/cond\n[core]\nhooksPath = ~/hooks\n";
-    fs::write(tree.path("h/.gitconfig"), text).unwrap();
-    fs::write(tree.path("h/cond"), "[core]\nhooksPath = .shared\n").unwrap();
-    let planned = tree.plan(json!({"allowWrite": ["~", "r"], "denyWrite": ["h/none"]}));
-    let mounts = planned.mounts();
-    for name in ["h/.gitconfig", "h/.local.cfg", "h/cond", "h/hooks", "r/.shared", "r/.git/config"] {
-        assert!(mounts.contains(&format!("read-only {name}")), "{name}: {mounts:?}");
-    }
-    assert!(!mounts.contains(&"read-only h/ok".into()));
-}
