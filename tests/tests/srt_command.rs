@@ -205,6 +205,8 @@ fn what_is_weaker_than_it_looks_is_warned_of_and_an_error_when_strict() {
     settings["network"]["soon"] = json!(true);
     let folder = Folder::new(&settings);
     let run = srt(&folder, ["true"]).succeeded();
+    let place = folder.home().join(".srt-settings.json: network.soon: ");
+    assert_eq!(run.stderr.matches(place.to_str().unwrap()).count(), 1, "{}", run.stderr);
     assert_eq!(run.stderr.matches("network.soon").count(), 1, "{}", run.stderr);
     let run = srt(&folder, ["--strict", "touch", "ran"]);
     assert_eq!(run.status.code(), Some(125));
