@@ -125,7 +125,7 @@ pub struct LaunchArgs {
     version,
     about = "Runs a command that is not trusted: it reaches the files and hosts that the settings allow, and nothing else",
     after_help = "\
-Other uses:
+Other uses, of which the word must be the first of all (a program of that name is run with `srt -- check`):
   srt check              say what holds on this machine, and what to change where something does not
   srt proxy ARGUMENTS    run srt-proxy
 

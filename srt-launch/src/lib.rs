@@ -22,5 +22,6 @@ pub mod placeholders;
 pub mod plan;
 pub mod prepare;
 pub mod proxy;
+pub mod subcommand;
 mod sys;
 pub mod trust;

@@ -136,6 +136,10 @@ fn the_exit_status_is_the_commands_or_says_why_there_was_none() {
         (&["--control-fd", "99", "true"], 125),
         (&["--control-fd", "1", "true"], 125),
         (&["--completions", "tcsh"], 125),
+        (&["--settings", "absent.json", "check"], 125),
+        (&["--strict", "check"], 125),
+        (&["-d", "proxy", "--help"], 125),
+        (&["check", "--strict"], 125),
         (&["--settings", "absent.json", "touch", "ran"], 125),
         (&["--settings", "plain", "touch", "ran"], 125),
         (&["--help"], 0),
@@ -165,6 +169,37 @@ fn one_argument_with_blanks_is_a_shell_command_and_nothing_else_is() {
         (&["-c", "echo"], "\n"),
     ] {
         assert_eq!(folder.srt().args(args).run().succeeded().text(), text, "{args:?}");
+    }
+}
+
+#[test]
+fn programs_with_the_names_of_subcommands_are_run_if_that_is_what_was_asked_for() {
+    let folder = folder();
+    for name in ["check", "proxy"] {
+        let script = folder.work().join(name);
+        fs::write(&script, "#!/bin/sh\necho executed $*\n").unwrap();
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+        let run = |args: &[&str]| {
+            let path = format!("{}:/usr/bin:/bin", folder.work().display());
+            folder.srt().env("PATH", path).args(args).run()
+        };
+        for args in [
+            &["--", name, "--help"][..],
+            &["--strict", "--", name, "--help"],
+            &[&format!("./{name}"), "--help"],
+            &["--strict", &format!("./{name}"), "--help"],
+            &["env", name, "--help"],
+        ] {
+            assert_eq!(run(args).succeeded().text(), "executed --help\n", "{args:?}");
+        }
+        // Either may be meant: neither is done, and how to say which is told in one line.
+        let refused = run(&["--strict", name]).failed();
+        assert_eq!((refused.text().as_str(), refused.stderr.lines().count()), ("", 1));
+        for way in [format!("`srt {name}"), format!("`-- {name}`")] {
+            assert!(refused.stderr.contains(&way), "{}", refused.stderr);
+        }
+        let subcommand = run(&[name, "--help"]).succeeded().text();
+        assert!(subcommand.contains("Usage: srt") && !subcommand.contains("executed"), "{subcommand}");
     }
 }
 

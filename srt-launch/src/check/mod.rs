@@ -43,7 +43,9 @@ pub fn run(mut arguments: impl Iterator<Item = OsString>) -> i32 {
             if known {
                 println!("{text}")
             } else {
-                eprintln!("srt check: it takes no arguments\n\n{text}")
+                eprintln!(
+                    "srt check: it takes no arguments; to run a program of that name, write `srt -- check`\n\n{text}"
+                )
             }
             if known { 0 } else { exit::OWN_FAILURE }
         }
