@@ -6,8 +6,10 @@ use std::ffi::OsString;
 use std::os::fd::RawFd;
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory, Parser, ValueEnum};
+use clap::{Args, Parser, ValueHint};
 use srt_shared::domain::{DomainPattern, ListKind};
+
+use crate::completions::Shell;
 
 /// What both programs know.
 #[derive(Debug, Clone, Args)]
@@ -35,15 +37,6 @@ pub struct Common {
     /// Print completions for a shell and run nothing
     #[arg(long, value_name = "SHELL")]
     pub completions: Option<Shell>,
-}
-
-/// Shells with completions.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-#[expect(missing_docs, reason = "they are their names")]
-pub enum Shell {
-    Bash,
-    Zsh,
-    Fish,
 }
 
 /// `srt-launch`
@@ -102,7 +95,7 @@ pub struct LaunchArgs {
     pub pass_fd: Vec<RawFd>,
 
     /// Start the command in this folder
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub chdir: Option<PathBuf>,
 
     /// Set a variable for the command; repeatable
@@ -188,20 +181,10 @@ fn parse_allowed(text: &str) -> Result<DomainPattern, String> {
     DomainPattern::parse_settings(text, ListKind::Allowed).map_err(|e| e.to_string())
 }
 
-/// Prints completions of a program.
-pub fn print_completions<P: CommandFactory>(shell: Shell) {
-    let mut command = P::command();
-    let name = command.get_name().to_owned();
-    let shell = match shell {
-        Shell::Bash => clap_complete::Shell::Bash,
-        Shell::Zsh => clap_complete::Shell::Zsh,
-        Shell::Fish => clap_complete::Shell::Fish,
-    };
-    clap_complete::generate(shell, &mut command, name, &mut std::io::stdout());
-}
-
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     use super::*;
 
     fn srt(args: &[&str]) -> SrtArgs {

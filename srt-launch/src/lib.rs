@@ -9,6 +9,7 @@ pub mod args;
 pub mod bpf;
 pub mod channel;
 pub mod check;
+pub mod completions;
 pub mod compose;
 pub mod connect;
 pub mod exit;

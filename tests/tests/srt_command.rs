@@ -228,10 +228,61 @@ fn completions_are_scripts_of_their_shells() {
         for option in ["violations", "control-fd", "explain", "quiet"] {
             assert!(script.contains(option), "{shell} without {option}");
         }
-        if shell == "bash" {
-            Program::new("bash").arg("-n").input(script).run().succeeded();
-        }
+        assert!(script.contains("check") && script.contains("proxy"), "{shell}");
     }
+}
+
+#[test]
+fn bash_completes_ours_up_to_the_command_and_then_the_commands() {
+    let folder = folder();
+    let scripts = [folder.srt(), folder.srt_launch()]
+        .map(|program| program.args(["--completions", "bash"]).run().succeeded().text());
+    // As bash calls it for the last of these words, but for `compopt`, which is refused elsewhere. The reply is
+    // sorted, on one line; `command at N` is what the command's own completion would be asked for.
+    let asks = r#"
+        compopt() { echo "compopt $*"; }
+        _command_offset() { echo "command at $1"; }
+        ask() {
+            local function=_${1//-/_}
+            COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+            "$function" "$1" "${!#}" "${COMP_WORDS[$# - 2]}"
+            printf '%s\n' "${COMPREPLY[@]}" | sort -u | tr '\n' ' '
+            echo
+        }
+    "#;
+    for (words, reply) in [
+        ("srt --vi", "--violations"),
+        ("srt chec", "check"),
+        ("srt prox", "proxy"),
+        ("srt -d chec", ""),
+        ("srt -- chec", ""),
+        ("srt printf", "printf"),
+        ("srt -s file printf", "printf"),
+        ("srt --settings = file -dq printf", "printf"),
+        ("srt --completions ''", "bash fish zsh"),
+        ("srt --completions = z", "zsh"),
+        ("srt --control-fd ''", "compopt +o default +o bashdefault"),
+        // Files, which bash adds where there is nothing else.
+        ("srt --violations ''", ""),
+        ("srt npm --vi", "command at 1"),
+        ("srt -qd -s file npm --vi", "command at 4"),
+        ("srt -- --odd --vi", "command at 2"),
+        ("srt-launch chec", ""),
+        ("srt-launch --chdir ''", "compopt -o dirnames"),
+        ("srt-launch --proxy 127.0.0.1 : 80 --setenv A = b printf", "printf"),
+        ("srt-launch --proxy 127.0.0.1 : 80 npm --vi", "command at 5"),
+    ] {
+        let script = format!("{}\n{}\n{asks}\nask {words}", scripts[0], scripts[1]);
+        let said = Program::new("bash").arg("-s").input(script).run().succeeded();
+        assert_eq!(said.stderr, "", "{words}");
+        let said = said.text().split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(said, reply, "{words}");
+    }
+    // All that is ours, where nothing was typed, and no command among it.
+    let script = format!("{}\n{asks}\nask srt ''", scripts[0]);
+    let all = Program::new("bash").arg("-s").input(script).run().succeeded().text();
+    assert!(all.contains(" check ") && all.contains(" proxy ") && all.contains(" --strict "), "{all}");
+    assert!(!all.contains("printf"), "{all}");
 }
 
 #[test]

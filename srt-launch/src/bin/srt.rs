@@ -6,9 +6,9 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
-use srt_launch::args::{SrtArgs, print_completions};
+use srt_launch::args::SrtArgs;
 use srt_launch::subcommand::Subcommand;
-use srt_launch::{check, compose, exit, front};
+use srt_launch::{check, completions, compose, exit, front};
 
 fn main() -> ExitCode {
     if let Some(status) = front::connect(env::args_os()) {
@@ -26,7 +26,7 @@ fn main() -> ExitCode {
         Err(e) => return front::usage(&e),
     };
     if let Some(shell) = args.common.completions {
-        print_completions::<SrtArgs>(shell);
+        completions::print::<SrtArgs>(shell, &Subcommand::ALL);
         return ExitCode::SUCCESS;
     }
     if let Some(why) = Subcommand::misplaced(&args, &words) {
