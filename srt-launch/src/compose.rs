@@ -54,6 +54,7 @@ fn try_run(args: &SrtArgs, voice: &Voice) -> Result<i32, Error> {
     let control = args.control_fd.map(control_descriptor).transpose()?;
     let (uplink, _proxy) = match host_proxies(&loaded.settings.network) {
         Some(relay) => {
+            front::warn_of_absent(&relay, voice)?;
             if control.is_some() {
                 voice.warn(
                     "--control-fd has no effect: network.httpProxyPort or socksProxyPort names another proxy",

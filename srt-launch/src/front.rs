@@ -15,7 +15,7 @@ use crate::args::LaunchArgs;
 use crate::launch::{self, Outcome, Uplink};
 use crate::limits::PLAN_ATTEMPTS;
 use crate::plan::{Explanation, Inputs, Network, edit, trust_environment};
-use crate::prepare::{self, Voice, Wishes};
+use crate::prepare::{self, PrepareError, Voice, Wishes};
 use crate::proxy::{Ignored, Relay, RelayTarget, report};
 use crate::{connect, exit, hint, sys, trust};
 
@@ -77,6 +77,9 @@ fn try_launch(args: LaunchArgs, voice: &Voice) -> Result<i32, Box<dyn std::error
     if args.common.explain {
         return explain(&inputs, args.common.json, voice);
     }
+    if let Uplink::Relay(relay) = &uplink {
+        warn_of_absent(relay, voice)?;
+    }
     let outcome = run(&inputs, &args.command, uplink, voice)?;
     tell_violations(&outcome, &loaded.settings, &args.command);
     Ok(outcome.status)
@@ -113,6 +116,11 @@ fn attach(
 ) -> Result<Uplink, srt_shared::attach::AttachError> {
     let request = Attach::new(name, vec![ListenerKind::Proxy], args.allow.clone())?;
     Ok(Uplink::Attach { socket, request })
+}
+
+/// A proxy of the host may also be started while the command runs, so this is no error of its own.
+pub fn warn_of_absent(relay: &Relay, voice: &Voice) -> Result<(), PrepareError> {
+    relay.absent().iter().try_for_each(|text| voice.warn(text))
 }
 
 /// Takes over a descriptor that the caller opened for us.

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
@@ -301,11 +302,16 @@ fn what_is_weaker_than_it_looks_is_warned_of_and_an_error_when_strict() {
 
 #[test]
 fn further_settings_that_no_proxy_of_ours_reads_are_warned_of() {
-    let folder = Folder::new(&settings(json!({"httpProxyPort": 9})));
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let folder = Folder::new(&settings(json!({"httpProxyPort": port})));
     let (read, _write) = std::io::pipe().unwrap();
     let run = folder.srt().fd("--control-fd", read.into()).arg("true").run().succeeded();
     assert!(run.stderr.contains("--control-fd has no effect"), "{}", run.stderr);
     assert_eq!(srt(&folder, ["true"]).succeeded().stderr, "");
+    drop(listener);
+    let run = srt(&folder, ["true"]).succeeded();
+    assert!(run.stderr.contains(&format!("no proxy listens on 127.0.0.1:{port} (")), "{}", run.stderr);
 }
 
 #[test]
