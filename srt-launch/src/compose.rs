@@ -69,7 +69,7 @@ fn try_run(args: &SrtArgs, voice: &Voice) -> Result<i32, Error> {
     };
     let outcome = front::run(&inputs, &command, uplink, voice)?;
     if !args.quiet {
-        front::tell_violations(&outcome, &loaded.settings, &command);
+        front::tell_violations(&outcome, &loaded.settings, &command, None);
     }
     if let Some(file) = &violations
         && let Err(e) = write_events(file, &outcome.events)

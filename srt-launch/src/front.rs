@@ -81,7 +81,7 @@ fn try_launch(args: LaunchArgs, voice: &Voice) -> Result<i32, Box<dyn std::error
         warn_of_absent(relay, voice)?;
     }
     let outcome = run(&inputs, &args.command, uplink, voice)?;
-    tell_violations(&outcome, &loaded.settings, &args.command);
+    tell_violations(&outcome, &loaded.settings, &args.command, args.name.as_deref());
     Ok(outcome.status)
 }
 
@@ -197,12 +197,13 @@ fn tell(failure: &Failure, voice: &Voice) -> i32 {
     failure.exit_status()
 }
 
-/// Says what was refused, `ignoreViolations` for this command aside.
-pub fn tell_violations(outcome: &Outcome, settings: &Settings, command: &[OsString]) {
+/// Says what was refused, `ignoreViolations` for this command aside, and in which sandbox if it was given a name.
+pub fn tell_violations(outcome: &Outcome, settings: &Settings, command: &[OsString], name: Option<&str>) {
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
     let ignored = Ignored::of_command(&settings.ignore_violations, &words.join(" "));
-    if let Some(text) = report(&outcome.events, &ignored, outcome.proxy_gone) {
-        eprintln!("{text}");
+    if let Some(text) = report(&outcome.events, &ignored, outcome.proxy_gone, name) {
+        // In one write, so that the reports of parallel runs do not mix.
+        let _ = io::stderr().write_all(format!("{text}\n").as_bytes());
     }
 }
 
