@@ -6,12 +6,14 @@ use std::os::fd::{OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use nix::errno::Errno;
 use nix::unistd::getpid;
 use srt_shared::attach::{Attach, ListenerKind};
 use srt_shared::settings::{Loaded, Settings};
 
-use crate::apply::Failure;
+use crate::apply::{Failure, Step};
 use crate::args::LaunchArgs;
+use crate::interpreter::Reason;
 use crate::launch::{self, Outcome, Uplink};
 use crate::limits::PLAN_ATTEMPTS;
 use crate::plan::{Explanation, Inputs, Network, edit, trust_environment};
@@ -183,7 +185,13 @@ pub fn run(
                 uplink = again;
             }
             Ok(outcome) => return Ok(outcome),
-            Err(failure) => return Ok(Outcome::failed(tell(&failure, voice))),
+            Err(failure) => {
+                let status = match reason_not_found(&failure, inputs, argv) {
+                    Some(reason) => tell_not_found(&failure, &reason, voice),
+                    None => tell(&failure, voice),
+                };
+                return Ok(Outcome::failed(status));
+            }
         }
     }
 }
@@ -193,6 +201,29 @@ fn tell(failure: &Failure, voice: &Voice) -> i32 {
     voice.error(failure);
     if let Some(hint) = hint::hint(failure) {
         voice.error(&format!("hint: {hint}"));
+    }
+    failure.exit_status()
+}
+
+/// Why the command was not found, where the system's own words would lead astray.
+fn reason_not_found(failure: &Failure, inputs: &Inputs, argv: &[OsString]) -> Option<Reason> {
+    if failure.step != Step::Command || failure.errno != Errno::ENOENT as i32 {
+        return None;
+    }
+    let mut env = inputs.env.clone();
+    edit(&mut env, &inputs.env_edits);
+    Reason::find(argv.first()?, env.get(OsStr::new("PATH")).map(OsString::as_os_str), &inputs.cwd)
+}
+
+fn tell_not_found(failure: &Failure, reason: &Reason, voice: &Voice) -> i32 {
+    match reason {
+        Reason::NoInterpreter(_) => {
+            voice.error(&format!("cannot {} {}: {reason}", failure.step, failure.object))
+        }
+        Reason::Hidden => {
+            voice.error(failure);
+            voice.error(&format!("hint: {reason}"));
+        }
     }
     failure.exit_status()
 }

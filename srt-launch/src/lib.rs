@@ -16,6 +16,7 @@ pub mod exit;
 pub mod front;
 pub mod hint;
 pub mod init;
+mod interpreter;
 pub mod launch;
 pub mod limits;
 pub mod monitor;
