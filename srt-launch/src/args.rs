@@ -30,7 +30,7 @@ pub struct Common {
     #[arg(long)]
     pub explain: bool,
 
-    /// Print the explanation as JSON
+    /// With --explain: as JSON
     #[arg(long, requires = "explain")]
     pub json: bool,
 
@@ -59,7 +59,7 @@ Examples:
   srt-launch --explain -- make test
 
 Exit status: the command's own, 128 and the signal's number if one ended it, 127 if it was not found,
-126 if it cannot be executed, 125 if the sandbox could not be built."
+126 if it cannot be executed, 125 for every failure of ours, and then it has not run."
 )]
 pub struct LaunchArgs {
     #[command(flatten)]
@@ -82,7 +82,7 @@ pub struct LaunchArgs {
     #[arg(long, value_name = "HOST:PORT", group = "uplink", value_parser = parse_address)]
     pub proxy: Option<String>,
 
-    /// Name of the sandbox in the proxy's events
+    /// Name of the sandbox in the proxy's events and in the report at the end
     #[arg(long, value_name = "NAME", requires = "proxy_fd")]
     pub name: Option<String>,
 
@@ -106,7 +106,7 @@ pub struct LaunchArgs {
     #[arg(long, value_name = "NAME")]
     pub unsetenv: Vec<OsString>,
 
-    /// The command and its arguments
+    /// The command and its arguments, which all that follows its name are
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
@@ -118,7 +118,7 @@ pub struct LaunchArgs {
     version,
     about = "Runs a command that is not trusted: it reaches the files and hosts that the settings allow, and nothing else",
     after_help = "\
-Other uses, of which the word must be the first of all (a program of that name is run with `srt -- check`):
+Other uses, by the first word of all (`srt -- check` runs a program of that name):
   srt check              say what holds on this machine, and what to change where something does not
   srt proxy ARGUMENTS    run srt-proxy
 
@@ -133,7 +133,7 @@ Settings (~/.srt-settings.json), for instance:
    \"filesystem\": {\"denyRead\": [\"~/.ssh\"], \"allowWrite\": [\".\"], \"denyWrite\": [\".env\"]}}
 
 Exit status: the command's own, 128 and the signal's number if one ended it, 127 if it was not found,
-126 if it cannot be executed, 125 if the sandbox could not be built."
+126 if it cannot be executed, 125 for every failure of ours, and then it has not run."
 )]
 pub struct SrtArgs {
     #[command(flatten)]
@@ -152,11 +152,11 @@ pub struct SrtArgs {
     #[arg(short, long)]
     pub quiet: bool,
 
-    /// Write what was refused to this file, one JSON object a line
+    /// Append what was refused to this file, one JSON object a line
     #[arg(long, value_name = "FILE")]
     pub violations: Option<PathBuf>,
 
-    /// The command and its arguments
+    /// The command and its arguments, which all that follows its name are
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }

@@ -39,7 +39,7 @@ pub fn run(mut arguments: impl Iterator<Item = OsString>) -> i32 {
         Some(word) => {
             let known = word == "--help" || word == "-h";
             let text = "Usage: srt check\n\nBuilds a sandbox and says what holds on this machine, and what to change \
-                        where something does not.\nExit status: 0 if everything holds, 1 if not.";
+                        where something does not.\nExit status: 0 if everything holds, 1 if not, 125 if it could not be tried.";
             if known {
                 println!("{text}")
             } else {
