@@ -6,8 +6,10 @@ use std::ffi::OsString;
 use std::os::fd::RawFd;
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory, Parser, ValueEnum};
+use clap::{Args, Parser, ValueHint};
 use srt_shared::domain::{DomainPattern, ListKind};
+
+use crate::completions::Shell;
 
 /// What both programs know.
 #[derive(Debug, Clone, Args)]
@@ -28,22 +30,13 @@ pub struct Common {
     #[arg(long)]
     pub explain: bool,
 
-    /// Print the explanation as JSON
+    /// With --explain: as JSON
     #[arg(long, requires = "explain")]
     pub json: bool,
 
     /// Print completions for a shell and run nothing
     #[arg(long, value_name = "SHELL")]
     pub completions: Option<Shell>,
-}
-
-/// Shells with completions.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-#[expect(missing_docs, reason = "they are their names")]
-pub enum Shell {
-    Bash,
-    Zsh,
-    Fish,
 }
 
 /// `srt-launch`
@@ -66,7 +59,7 @@ Examples:
   srt-launch --explain -- make test
 
 Exit status: the command's own, 128 and the signal's number if one ended it, 127 if it was not found,
-126 if it cannot be executed, 125 if the sandbox could not be built."
+126 if it cannot be executed, 125 for every failure of ours, and then it has not run."
 )]
 pub struct LaunchArgs {
     #[command(flatten)]
@@ -89,7 +82,7 @@ pub struct LaunchArgs {
     #[arg(long, value_name = "HOST:PORT", group = "uplink", value_parser = parse_address)]
     pub proxy: Option<String>,
 
-    /// Name of the sandbox in the proxy's events
+    /// Name of the sandbox in the proxy's events and in the report at the end
     #[arg(long, value_name = "NAME", requires = "proxy_fd")]
     pub name: Option<String>,
 
@@ -102,7 +95,7 @@ pub struct LaunchArgs {
     pub pass_fd: Vec<RawFd>,
 
     /// Start the command in this folder
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub chdir: Option<PathBuf>,
 
     /// Set a variable for the command; repeatable
@@ -113,7 +106,7 @@ pub struct LaunchArgs {
     #[arg(long, value_name = "NAME")]
     pub unsetenv: Vec<OsString>,
 
-    /// The command and its arguments
+    /// The command and its arguments, which all that follows its name are
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
@@ -125,7 +118,7 @@ pub struct LaunchArgs {
     version,
     about = "Runs a command that is not trusted: it reaches the files and hosts that the settings allow, and nothing else",
     after_help = "\
-Other uses:
+Other uses, by the first word of all (`srt -- check` runs a program of that name):
   srt check              say what holds on this machine, and what to change where something does not
   srt proxy ARGUMENTS    run srt-proxy
 
@@ -140,7 +133,7 @@ Settings (~/.srt-settings.json), for instance:
    \"filesystem\": {\"denyRead\": [\"~/.ssh\"], \"allowWrite\": [\".\"], \"denyWrite\": [\".env\"]}}
 
 Exit status: the command's own, 128 and the signal's number if one ended it, 127 if it was not found,
-126 if it cannot be executed, 125 if the sandbox could not be built."
+126 if it cannot be executed, 125 for every failure of ours, and then it has not run."
 )]
 pub struct SrtArgs {
     #[command(flatten)]
@@ -159,11 +152,11 @@ pub struct SrtArgs {
     #[arg(short, long)]
     pub quiet: bool,
 
-    /// Write what was refused to this file, one JSON object a line
+    /// Append what was refused to this file, one JSON object a line
     #[arg(long, value_name = "FILE")]
     pub violations: Option<PathBuf>,
 
-    /// The command and its arguments
+    /// The command and its arguments, which all that follows its name are
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
@@ -188,20 +181,10 @@ fn parse_allowed(text: &str) -> Result<DomainPattern, String> {
     DomainPattern::parse_settings(text, ListKind::Allowed).map_err(|e| e.to_string())
 }
 
-/// Prints completions of a program.
-pub fn print_completions<P: CommandFactory>(shell: Shell) {
-    let mut command = P::command();
-    let name = command.get_name().to_owned();
-    let shell = match shell {
-        Shell::Bash => clap_complete::Shell::Bash,
-        Shell::Zsh => clap_complete::Shell::Zsh,
-        Shell::Fish => clap_complete::Shell::Fish,
-    };
-    clap_complete::generate(shell, &mut command, name, &mut std::io::stdout());
-}
-
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     use super::*;
 
     fn srt(args: &[&str]) -> SrtArgs {

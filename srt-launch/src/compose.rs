@@ -39,7 +39,7 @@ pub fn run_proxy(arguments: impl Iterator<Item = OsString>) -> i32 {
         Ok(program) => Command::new(program).args(arguments).exec(),
         Err(e) => e,
     };
-    eprintln!("srt: srt-proxy: {failed}");
+    eprintln!("srt proxy: {failed}");
     exit::OWN_FAILURE
 }
 
@@ -54,6 +54,7 @@ fn try_run(args: &SrtArgs, voice: &Voice) -> Result<i32, Error> {
     let control = args.control_fd.map(control_descriptor).transpose()?;
     let (uplink, _proxy) = match host_proxies(&loaded.settings.network) {
         Some(relay) => {
+            front::warn_of_absent(&relay, voice)?;
             if control.is_some() {
                 voice.warn(
                     "--control-fd has no effect: network.httpProxyPort or socksProxyPort names another proxy",
@@ -68,7 +69,7 @@ fn try_run(args: &SrtArgs, voice: &Voice) -> Result<i32, Error> {
     };
     let outcome = front::run(&inputs, &command, uplink, voice)?;
     if !args.quiet {
-        front::tell_violations(&outcome, &loaded.settings, &command);
+        front::tell_violations(&outcome, &loaded.settings, &command, None);
     }
     if let Some(file) = &violations
         && let Err(e) = write_events(file, &outcome.events)
@@ -171,11 +172,20 @@ impl Proxy {
 
 /// A program of ours is looked for beside this one, and nowhere else: `PATH` is the caller's, not ours to trust.
 fn beside_us(name: &str) -> io::Result<PathBuf> {
-    let program = std::env::current_exe()?.canonicalize()?.with_file_name(name);
+    beside(&std::env::current_exe()?.canonicalize()?, name)
+}
+
+fn beside(us: &Path, name: &str) -> io::Result<PathBuf> {
+    let program = us.with_file_name(name);
     if program.is_file() {
         return Ok(program);
     }
-    Err(io::Error::new(io::ErrorKind::NotFound, format!("{} is missing", program.display())))
+    let text = format!(
+        "{} is missing: srt, srt-launch and {name} belong in one folder; copy it there, or build all of them \
+         (cargo build --release --bins)",
+        program.display()
+    );
+    Err(io::Error::new(io::ErrorKind::NotFound, text))
 }
 
 /// Opened before the command runs: if it cannot be, nothing has run yet, and a command that may write beside it cannot
@@ -193,4 +203,21 @@ fn write_events(mut file: &File, events: &[Event]) -> io::Result<()> {
         lines.push(b'\n');
     }
     file.write_all(&lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_is_not_beside_us_is_missed_with_the_remedy() {
+        let folder = tempfile::tempdir().unwrap();
+        let us = folder.path().join("srt");
+        let text = beside(&us, "srt-proxy").unwrap_err().to_string();
+        assert!(text.starts_with(&format!("{}/srt-proxy is missing: ", folder.path().display())), "{text}");
+        assert!(text.contains("copy it there, or build") && text.lines().count() == 1, "{text}");
+        let there = folder.path().join("srt-proxy");
+        std::fs::write(&there, "").unwrap();
+        assert_eq!(beside(&us, "srt-proxy").unwrap(), there);
+    }
 }

@@ -6,16 +6,18 @@ use std::os::fd::{OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use nix::errno::Errno;
 use nix::unistd::getpid;
 use srt_shared::attach::{Attach, ListenerKind};
 use srt_shared::settings::{Loaded, Settings};
 
-use crate::apply::Failure;
+use crate::apply::{Failure, Step};
 use crate::args::LaunchArgs;
+use crate::interpreter::Reason;
 use crate::launch::{self, Outcome, Uplink};
 use crate::limits::PLAN_ATTEMPTS;
 use crate::plan::{Explanation, Inputs, Network, edit, trust_environment};
-use crate::prepare::{self, Voice, Wishes};
+use crate::prepare::{self, PrepareError, Voice, Wishes};
 use crate::proxy::{Ignored, Relay, RelayTarget, report};
 use crate::{connect, exit, hint, sys, trust};
 
@@ -77,8 +79,11 @@ fn try_launch(args: LaunchArgs, voice: &Voice) -> Result<i32, Box<dyn std::error
     if args.common.explain {
         return explain(&inputs, args.common.json, voice);
     }
+    if let Uplink::Relay(relay) = &uplink {
+        warn_of_absent(relay, voice)?;
+    }
     let outcome = run(&inputs, &args.command, uplink, voice)?;
-    tell_violations(&outcome, &loaded.settings, &args.command);
+    tell_violations(&outcome, &loaded.settings, &args.command, args.name.as_deref());
     Ok(outcome.status)
 }
 
@@ -113,6 +118,11 @@ fn attach(
 ) -> Result<Uplink, srt_shared::attach::AttachError> {
     let request = Attach::new(name, vec![ListenerKind::Proxy], args.allow.clone())?;
     Ok(Uplink::Attach { socket, request })
+}
+
+/// A proxy of the host may also be started while the command runs, so this is no error of its own.
+pub fn warn_of_absent(relay: &Relay, voice: &Voice) -> Result<(), PrepareError> {
+    relay.absent().iter().try_for_each(|text| voice.warn(text))
 }
 
 /// Takes over a descriptor that the caller opened for us.
@@ -175,7 +185,13 @@ pub fn run(
                 uplink = again;
             }
             Ok(outcome) => return Ok(outcome),
-            Err(failure) => return Ok(Outcome::failed(tell(&failure, voice))),
+            Err(failure) => {
+                let status = match reason_not_found(&failure, inputs, argv) {
+                    Some(reason) => tell_not_found(&failure, &reason, voice),
+                    None => tell(&failure, voice),
+                };
+                return Ok(Outcome::failed(status));
+            }
         }
     }
 }
@@ -189,12 +205,36 @@ fn tell(failure: &Failure, voice: &Voice) -> i32 {
     failure.exit_status()
 }
 
-/// Says what was refused, `ignoreViolations` for this command aside.
-pub fn tell_violations(outcome: &Outcome, settings: &Settings, command: &[OsString]) {
+/// Why the command was not found, where the system's own words would lead astray.
+fn reason_not_found(failure: &Failure, inputs: &Inputs, argv: &[OsString]) -> Option<Reason> {
+    if failure.step != Step::Command || failure.errno != Errno::ENOENT as i32 {
+        return None;
+    }
+    let mut env = inputs.env.clone();
+    edit(&mut env, &inputs.env_edits);
+    Reason::find(argv.first()?, env.get(OsStr::new("PATH")).map(OsString::as_os_str), &inputs.cwd)
+}
+
+fn tell_not_found(failure: &Failure, reason: &Reason, voice: &Voice) -> i32 {
+    match reason {
+        Reason::NoInterpreter(_) => {
+            voice.error(&format!("cannot {} {}: {reason}", failure.step, failure.object))
+        }
+        Reason::Hidden => {
+            voice.error(failure);
+            voice.error(&format!("hint: {reason}"));
+        }
+    }
+    failure.exit_status()
+}
+
+/// Says what was refused, `ignoreViolations` for this command aside, and in which sandbox if it was given a name.
+pub fn tell_violations(outcome: &Outcome, settings: &Settings, command: &[OsString], name: Option<&str>) {
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
     let ignored = Ignored::of_command(&settings.ignore_violations, &words.join(" "));
-    if let Some(text) = report(&outcome.events, &ignored, outcome.proxy_gone) {
-        eprintln!("{text}");
+    if let Some(text) = report(&outcome.events, &ignored, outcome.proxy_gone, name) {
+        // In one write, so that the reports of parallel runs do not mix.
+        let _ = io::stderr().write_all(format!("{text}\n").as_bytes());
     }
 }
 

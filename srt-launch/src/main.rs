@@ -5,8 +5,8 @@ use std::env;
 use std::process::ExitCode;
 
 use clap::Parser;
-use srt_launch::args::{LaunchArgs, print_completions};
-use srt_launch::{exit, front};
+use srt_launch::args::LaunchArgs;
+use srt_launch::{completions, exit, front};
 
 fn main() -> ExitCode {
     if let Some(status) = front::connect(env::args_os()) {
@@ -17,7 +17,7 @@ fn main() -> ExitCode {
         Err(e) => return front::usage(&e),
     };
     if let Some(shell) = args.common.completions {
-        print_completions::<LaunchArgs>(shell);
+        completions::print::<LaunchArgs>(shell, &[]);
         return ExitCode::SUCCESS;
     }
     exit::code(front::launch(args))

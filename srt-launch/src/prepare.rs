@@ -106,7 +106,9 @@ pub fn settings(common: &Common, voice: &Voice) -> Result<Loaded, PrepareError> 
     };
     let loaded = load(source)?;
     for warning in &loaded.warnings {
-        voice.warn(&warning.to_string())?;
+        // As in an error: there is a file in the home, too, and perhaps one for each project.
+        let file = loaded.file.as_deref().map(|file| format!("{}: ", file.display())).unwrap_or_default();
+        voice.warn(&format!("{file}{warning}"))?;
     }
     match &loaded.file {
         Some(file) => voice.debug(&format!("settings from {}", file.display())),

@@ -35,8 +35,10 @@ Examples:
   # let one name lead to a server on this machine
   srt-proxy --listen-fd 3 --decider-fd 4 --resolve app.test=127.0.0.1 --allow-resolved 127.0.0.1
 
-Exit status: 0 after SIGTERM, the end of the lifeline or of the decider; 1 when the listener or the CA
-cannot be used; 2 for a wrong command line and for a decider that ends before its hello."
+Exit status: 0 after SIGTERM, SIGINT, the end of the lifeline, of the decider, or of the last attached
+sandbox where nothing else can come; 1 when the listener, the CA, the settings or a file of --upstream-ca
+cannot be used; 2 for a wrong command line, for other descriptors that are not open or of the wrong kind,
+and for a decider that ends before its hello."
 )]
 pub struct Args {
     /// Accept on this listening TCP or unix socket

@@ -50,9 +50,29 @@ fn what_cannot_be_run_is_told_apart() {
         let (found, stdout, stderr) = run(&mut launch(&sandbox, &[command]));
         assert_eq!(found, Some(status), "{command}: {stderr}");
         assert_eq!(stdout, "");
+        assert_eq!(
+            stderr.contains("its interpreter `/no/such/interpreter` is missing"),
+            lost.ends_with(command)
+        );
         if status > 125 {
             assert!(stderr.starts_with("srt-launch: cannot run `") && stderr.contains(command), "{stderr}");
         }
+    }
+}
+
+#[test]
+fn what_only_the_sandbox_hides_is_told_apart_from_what_is_not_there() {
+    let sandbox = Sandbox::new(json!({"denyRead": ["hidden"]}));
+    let inside = sandbox.write("work/hidden/interpreter", "#!/bin/sh\n");
+    let script = sandbox.write("work/script", &format!("#!{}\n", inside.display()));
+    for path in [&inside, &script] {
+        fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    for (command, hidden) in [("hidden/interpreter", true), ("./script", true), ("hidden/absent", false)] {
+        let (status, _, stderr) = run(&mut launch(&sandbox, &[command]));
+        assert_eq!(status, Some(127), "{stderr}");
+        assert!(stderr.starts_with(&format!("srt-launch: cannot run `{command}`: No such file")), "{stderr}");
+        assert_eq!(stderr.contains("hint: it is there outside"), hidden, "{stderr}");
     }
 }
 

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
@@ -136,6 +137,10 @@ fn the_exit_status_is_the_commands_or_says_why_there_was_none() {
         (&["--control-fd", "99", "true"], 125),
         (&["--control-fd", "1", "true"], 125),
         (&["--completions", "tcsh"], 125),
+        (&["--settings", "absent.json", "check"], 125),
+        (&["--strict", "check"], 125),
+        (&["-d", "proxy", "--help"], 125),
+        (&["check", "--strict"], 125),
         (&["--settings", "absent.json", "touch", "ran"], 125),
         (&["--settings", "plain", "touch", "ran"], 125),
         (&["--help"], 0),
@@ -169,6 +174,37 @@ fn one_argument_with_blanks_is_a_shell_command_and_nothing_else_is() {
 }
 
 #[test]
+fn programs_with_the_names_of_subcommands_are_run_if_that_is_what_was_asked_for() {
+    let folder = folder();
+    for name in ["check", "proxy"] {
+        let script = folder.work().join(name);
+        fs::write(&script, "#!/bin/sh\necho executed $*\n").unwrap();
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+        let run = |args: &[&str]| {
+            let path = format!("{}:/usr/bin:/bin", folder.work().display());
+            folder.srt().env("PATH", path).args(args).run()
+        };
+        for args in [
+            &["--", name, "--help"][..],
+            &["--strict", "--", name, "--help"],
+            &[&format!("./{name}"), "--help"],
+            &["--strict", &format!("./{name}"), "--help"],
+            &["env", name, "--help"],
+        ] {
+            assert_eq!(run(args).succeeded().text(), "executed --help\n", "{args:?}");
+        }
+        // Either may be meant: neither is done, and how to say which is told in one line.
+        let refused = run(&["--strict", name]).failed();
+        assert_eq!((refused.text().as_str(), refused.stderr.lines().count()), ("", 1));
+        for way in [format!("`srt {name}"), format!("`-- {name}`")] {
+            assert!(refused.stderr.contains(&way), "{}", refused.stderr);
+        }
+        let subcommand = run(&[name, "--help"]).succeeded().text();
+        assert!(subcommand.contains("Usage: srt") && !subcommand.contains("executed"), "{subcommand}");
+    }
+}
+
+#[test]
 fn an_explanation_runs_nothing_and_names_each_reason() {
     let mut settings = settings(json!({"allowedDomains": ["a.localhost"]}));
     settings["filesystem"]["denyWrite"] = json!(["secret.txt"]);
@@ -193,10 +229,61 @@ fn completions_are_scripts_of_their_shells() {
         for option in ["violations", "control-fd", "explain", "quiet"] {
             assert!(script.contains(option), "{shell} without {option}");
         }
-        if shell == "bash" {
-            Program::new("bash").arg("-n").input(script).run().succeeded();
-        }
+        assert!(script.contains("check") && script.contains("proxy"), "{shell}");
     }
+}
+
+#[test]
+fn bash_completes_ours_up_to_the_command_and_then_the_commands() {
+    let folder = folder();
+    let scripts = [folder.srt(), folder.srt_launch()]
+        .map(|program| program.args(["--completions", "bash"]).run().succeeded().text());
+    // As bash calls it for the last of these words, but for `compopt`, which is refused elsewhere. The reply is
+    // sorted, on one line; `command at N` is what the command's own completion would be asked for.
+    let asks = r#"
+        compopt() { echo "compopt $*"; }
+        _command_offset() { echo "command at $1"; }
+        ask() {
+            local function=_${1//-/_}
+            COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+            "$function" "$1" "${!#}" "${COMP_WORDS[$# - 2]}"
+            printf '%s\n' "${COMPREPLY[@]}" | sort -u | tr '\n' ' '
+            echo
+        }
+    "#;
+    for (words, reply) in [
+        ("srt --vi", "--violations"),
+        ("srt chec", "check"),
+        ("srt prox", "proxy"),
+        ("srt -d chec", ""),
+        ("srt -- chec", ""),
+        ("srt printf", "printf"),
+        ("srt -s file printf", "printf"),
+        ("srt --settings = file -dq printf", "printf"),
+        ("srt --completions ''", "bash fish zsh"),
+        ("srt --completions = z", "zsh"),
+        ("srt --control-fd ''", "compopt +o default +o bashdefault"),
+        // Files, which bash adds where there is nothing else.
+        ("srt --violations ''", ""),
+        ("srt npm --vi", "command at 1"),
+        ("srt -qd -s file npm --vi", "command at 4"),
+        ("srt -- --odd --vi", "command at 2"),
+        ("srt-launch chec", ""),
+        ("srt-launch --chdir ''", "compopt -o dirnames"),
+        ("srt-launch --proxy 127.0.0.1 : 80 --setenv A = b printf", "printf"),
+        ("srt-launch --proxy 127.0.0.1 : 80 npm --vi", "command at 5"),
+    ] {
+        let script = format!("{}\n{}\n{asks}\nask {words}", scripts[0], scripts[1]);
+        let said = Program::new("bash").arg("-s").input(script).run().succeeded();
+        assert_eq!(said.stderr, "", "{words}");
+        let said = said.text().split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(said, reply, "{words}");
+    }
+    // All that is ours, where nothing was typed, and no command among it.
+    let script = format!("{}\n{asks}\nask srt ''", scripts[0]);
+    let all = Program::new("bash").arg("-s").input(script).run().succeeded().text();
+    assert!(all.contains(" check ") && all.contains(" proxy ") && all.contains(" --strict "), "{all}");
+    assert!(!all.contains("printf"), "{all}");
 }
 
 #[test]
@@ -205,6 +292,8 @@ fn what_is_weaker_than_it_looks_is_warned_of_and_an_error_when_strict() {
     settings["network"]["soon"] = json!(true);
     let folder = Folder::new(&settings);
     let run = srt(&folder, ["true"]).succeeded();
+    let place = folder.home().join(".srt-settings.json: network.soon: ");
+    assert_eq!(run.stderr.matches(place.to_str().unwrap()).count(), 1, "{}", run.stderr);
     assert_eq!(run.stderr.matches("network.soon").count(), 1, "{}", run.stderr);
     let run = srt(&folder, ["--strict", "touch", "ran"]);
     assert_eq!(run.status.code(), Some(125));
@@ -213,11 +302,16 @@ fn what_is_weaker_than_it_looks_is_warned_of_and_an_error_when_strict() {
 
 #[test]
 fn further_settings_that_no_proxy_of_ours_reads_are_warned_of() {
-    let folder = Folder::new(&settings(json!({"httpProxyPort": 9})));
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let folder = Folder::new(&settings(json!({"httpProxyPort": port})));
     let (read, _write) = std::io::pipe().unwrap();
     let run = folder.srt().fd("--control-fd", read.into()).arg("true").run().succeeded();
     assert!(run.stderr.contains("--control-fd has no effect"), "{}", run.stderr);
     assert_eq!(srt(&folder, ["true"]).succeeded().stderr, "");
+    drop(listener);
+    let run = srt(&folder, ["true"]).succeeded();
+    assert!(run.stderr.contains(&format!("no proxy listens on 127.0.0.1:{port} (")), "{}", run.stderr);
 }
 
 #[test]

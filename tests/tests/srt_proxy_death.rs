@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
+use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -190,6 +191,42 @@ fn a_proxy_of_many_sandboxes_killed_at_any_moment() {
         }
         world.check_nothing_stays();
     }
+}
+
+#[test]
+fn a_proxy_that_is_not_there_yet_is_warned_of_and_used_once_it_is() {
+    let folder = Folder::new(&network());
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let (proxy, socket) = (["--proxy".to_owned(), address.to_string()], folder.home().join("socket"));
+    for way in [&proxy, &["--proxy-unix".to_owned(), socket.display().to_string()]] {
+        let strict = folder.srt_launch().arg("--strict").args(way).args(["touch", "ran"]).run();
+        assert_eq!(strict.status.code(), Some(125), "{strict:?}");
+        assert!(strict.stderr.contains(&format!("no proxy listens on {} (", way[1])), "{}", strict.stderr);
+        // Nothing is run, so nothing is missing.
+        let explained = folder.srt_launch().arg("--explain").args(way).arg("true").run().succeeded();
+        assert_eq!(explained.stderr, "");
+    }
+    assert!(!folder.work().join("ran").exists());
+
+    let ask = "echo >up; read; exec 3<>/dev/tcp/127.0.0.1/3128; echo hello >&3; cat <&3";
+    let running = folder.srt_launch().args(&proxy).args(["--", "bash", "-c", ask]).start();
+    let begun = Instant::now();
+    while !folder.work().join("up").exists() && begun.elapsed() < PATIENCE {
+        thread::yield_now();
+    }
+    let listener = TcpListener::bind(address).unwrap();
+    let served = thread::spawn(move || {
+        let (mut client, _) = listener.accept().unwrap();
+        let mut asked = [0; 6];
+        client.read_exact(&mut asked).unwrap();
+        client.write_all(&asked).unwrap();
+    });
+    let finished = running.wait().succeeded();
+    assert_eq!((finished.text().as_str(), finished.stderr.lines().count()), ("hello\n", 1), "{finished:?}");
+    assert!(finished.stderr.contains(&format!("warning: no proxy listens on {address} (")), "{finished:?}");
+    served.join().unwrap();
 }
 
 #[test]

@@ -136,7 +136,8 @@ fn variables_of_another_sandbox_give_nothing() {
     let thief = format!("{variables}\ncurl --noproxy '' -sS \"$0\"");
     let thief = launch("a", None).args(["--", "bash", "-c", &thief, &url]).run();
     assert!(thief.text().contains("not on the allow list"), "{thief:?}");
-    assert!(thief.stderr.contains(&format!("deny network-outbound {allowed}")), "{}", thief.stderr);
+    let refused = format!("deny network-outbound {allowed} (host is not on the allow list) [a]\n");
+    assert!(thief.stderr.contains(&refused), "{}", thief.stderr);
     assert_eq!(upstream.seen().take().len(), 1);
 }
 

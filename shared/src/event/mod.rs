@@ -126,6 +126,26 @@ mod tests {
     }
 
     #[test]
+    fn every_key_is_in_the_manual_and_its_samples_are_events() {
+        let protocol = include_str!("../../../docs/attach-protocol.md");
+        let (_, events) = protocol.split_once("\n## Events\n").unwrap();
+        let value = serde_json::to_value(refused()).unwrap();
+        for key in value.as_object().unwrap().keys() {
+            let named = |line: &str| line.starts_with('|') && line.contains(&format!("`{key}`"));
+            assert!(events.lines().any(named), "{key}");
+        }
+        for manual in [events, include_str!("../../../docs/srt.md")] {
+            let samples: Vec<&str> =
+                manual.split("```json\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+            assert!(!samples.is_empty());
+            for sample in samples {
+                let event: Event = serde_json::from_str(sample).unwrap_or_else(|e| panic!("{e}: {sample}"));
+                assert_eq!(event.event, EventKind::Refused);
+            }
+        }
+    }
+
+    #[test]
     fn readers_ignore_keys_they_do_not_know() {
         let line = r#"{"time":"2026-11-29T12:00:00.123Z","event":"closed","ingress":"socks","host":"::1","port":22,"bytesIn":7,"bytesOut":8,"ms":1.5,"later":{"x":1}}"#;
         let event: Event = serde_json::from_str(line).unwrap();

@@ -45,6 +45,12 @@ pub enum Fault {
     /// Something follows the one value.
     #[error("something follows the value")]
     TrailingData,
+    /// What other notations, and many editors, have and JSON has not.
+    #[error("a comment, which JSON does not have; take it out")]
+    Comment,
+    /// The same: a comma with nothing between it and the end.
+    #[error("a trailing comma, which JSON does not have; take it out")]
+    TrailingComma,
     /// Another kind of value, or no value at all.
     #[error("expected {0}")]
     Expected(&'static str),
@@ -100,7 +106,7 @@ impl<'a> Reader<'a> {
     pub fn end(mut self) -> Result<(), ReadError> {
         match self.peek() {
             None => Ok(()),
-            Some(_) => Err(self.error(Fault::TrailingData)),
+            Some(_) => Err(self.unwanted(Fault::TrailingData)),
         }
     }
 
@@ -125,7 +131,10 @@ impl<'a> Reader<'a> {
             return Ok(());
         }
         loop {
-            let key = self.string()?;
+            let key = self.string().map_err(|e| match e.fault {
+                Fault::Expected(_) => ReadError { fault: Fault::Expected("a key in double quotes"), ..e },
+                _ => e,
+            })?;
             if !self.take(b':') {
                 return Err(self.expected("a colon").into());
             }
@@ -134,9 +143,7 @@ impl<'a> Reader<'a> {
                 self.depth -= 1;
                 return Ok(());
             }
-            if !self.take(b',') {
-                return Err(self.expected("a comma or the end of the object").into());
-            }
+            self.comma("a comma or the end of the object", b'}')?;
         }
     }
 
@@ -159,9 +166,7 @@ impl<'a> Reader<'a> {
                 self.depth -= 1;
                 return Ok(());
             }
-            if !self.take(b',') {
-                return Err(self.expected("a comma or the end of the array").into());
-            }
+            self.comma("a comma or the end of the array", b']')?;
         }
     }
 
@@ -242,7 +247,8 @@ impl<'a> Reader<'a> {
             Some(b'-' | b'0'..=b'9') => Ok(Kind::Number),
             Some(b't' | b'f') => Ok(Kind::Bool),
             Some(b'n') => Ok(Kind::Null),
-            Some(_) => Err(self.error(Fault::Expected("a value"))),
+            Some(b'\'') => Err(self.error(Fault::Expected("a value; a string has double quotes"))),
+            Some(_) => Err(self.unwanted(Fault::Expected("a value"))),
             None => Err(self.error(Fault::UnexpectedEnd)),
         }
     }
@@ -271,9 +277,27 @@ impl<'a> Reader<'a> {
         let fault = match self.peek() {
             None => Fault::UnexpectedEnd,
             Some(b'n') if self.text[self.at..].starts_with("null") => Fault::Null,
-            Some(_) => Fault::Expected(wanted),
+            Some(_) => return self.unwanted(Fault::Expected(wanted)),
         };
         self.error(fault)
+    }
+
+    /// `fault`, unless what stands here is a comment: whoever writes one does not see that it is what is wrong.
+    fn unwanted(&self, fault: Fault) -> ReadError {
+        let comment = ["//", "/*", "#"].iter().any(|start| self.text[self.at..].starts_with(start));
+        self.error(if comment { Fault::Comment } else { fault })
+    }
+
+    /// Takes the comma between two members, behind which there must be another one.
+    fn comma(&mut self, wanted: &'static str, end: u8) -> Result<(), ReadError> {
+        if !self.take(b',') {
+            return Err(self.expected(wanted));
+        }
+        let comma = self.at - 1;
+        if self.peek() == Some(end) {
+            return Err(ReadError { fault: Fault::TrailingComma, at: comma });
+        }
+        Ok(())
     }
 
     fn take(&mut self, byte: u8) -> bool {

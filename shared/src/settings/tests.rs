@@ -163,7 +163,18 @@ fn a_fault_of_the_json_is_told_alone() {
         (sound[..sound.len() - 4].into(), "not valid JSON"),
         (format!("\u{feff}{sound}"), "byte order mark"),
         (format!("{sound}x"), "not valid JSON"),
-        (format!("// c\n{sound}"), "not valid JSON"),
+        (
+            format!("// c\n{sound}"),
+            "not valid JSON: a comment, which JSON does not have; take it out (line 1, column 1)",
+        ),
+        (
+            sound.replacen("[],", "[], // c\n", 1),
+            "a comment, which JSON does not have; take it out (line 1, column ",
+        ),
+        (
+            "{\n  \"network\": {\"allowedDomains\": [],\n  }\n}".into(),
+            "network: not valid JSON: a trailing comma, which JSON does not have; take it out (line 2, column 35)",
+        ),
         (
             sound.replacen('{', r#"{"filesystem": {},"#, 1),
             "filesystem: not valid JSON: the key is there twice",

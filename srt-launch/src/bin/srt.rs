@@ -2,30 +2,36 @@
 #![deny(unsafe_code)]
 
 use std::env;
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
-use srt_launch::args::{SrtArgs, print_completions};
-use srt_launch::{check, compose, exit, front};
+use srt_launch::args::SrtArgs;
+use srt_launch::subcommand::Subcommand;
+use srt_launch::{check, completions, compose, exit, front};
 
 fn main() -> ExitCode {
     if let Some(status) = front::connect(env::args_os()) {
         return status;
     }
-    let rest = env::args_os().skip(2);
-    match env::args_os().nth(1).as_deref().and_then(OsStr::to_str) {
-        Some("proxy") => return exit::code(compose::run_proxy(rest)),
-        Some("check") => return exit::code(check::run(rest)),
-        _ => {}
+    let words: Vec<OsString> = env::args_os().skip(1).collect();
+    let rest = || words.iter().skip(1).cloned();
+    match words.first().and_then(|word| Subcommand::of(word)) {
+        Some(Subcommand::Proxy) => return exit::code(compose::run_proxy(rest())),
+        Some(Subcommand::Check) => return exit::code(check::run(rest())),
+        None => {}
     }
     let args = match SrtArgs::try_parse() {
         Ok(args) => args,
         Err(e) => return front::usage(&e),
     };
     if let Some(shell) = args.common.completions {
-        print_completions::<SrtArgs>(shell);
+        completions::print::<SrtArgs>(shell, &Subcommand::ALL);
         return ExitCode::SUCCESS;
+    }
+    if let Some(why) = Subcommand::misplaced(&args, &words) {
+        eprintln!("srt: {why}");
+        return exit::code(exit::OWN_FAILURE);
     }
     exit::code(compose::run(args))
 }

@@ -39,11 +39,13 @@ pub fn run(mut arguments: impl Iterator<Item = OsString>) -> i32 {
         Some(word) => {
             let known = word == "--help" || word == "-h";
             let text = "Usage: srt check\n\nBuilds a sandbox and says what holds on this machine, and what to change \
-                        where something does not.\nExit status: 0 if everything holds, 1 if not.";
+                        where something does not.\nExit status: 0 if everything holds, 1 if not, 125 if it could not be tried.";
             if known {
                 println!("{text}")
             } else {
-                eprintln!("srt check: it takes no arguments\n\n{text}")
+                eprintln!(
+                    "srt check: it takes no arguments; to run a program of that name, write `srt -- check`\n\n{text}"
+                )
             }
             if known { 0 } else { exit::OWN_FAILURE }
         }

@@ -5,6 +5,7 @@
 
 mod attach;
 mod listener;
+mod probe;
 mod relay;
 mod violations;
 

@@ -24,8 +24,9 @@ impl Ignored {
 }
 
 /// The text for people and models; `None` when there is nothing to say. Each refusal is told once, however often a
-/// program has tried.
-pub fn report(events: &[Event], ignored: &Ignored, proxy_gone: bool) -> Option<String> {
+/// program has tried. Each line ends with the name of the sandbox, if it has one: the reports of parallel jobs come to
+/// one terminal, and a line may be read by itself.
+pub fn report(events: &[Event], ignored: &Ignored, proxy_gone: bool, name: Option<&str>) -> Option<String> {
     let mut seen = HashSet::new();
     let mut lines: Vec<String> = events
         .iter()
@@ -39,7 +40,8 @@ pub fn report(events: &[Event], ignored: &Ignored, proxy_gone: bool) -> Option<S
     if lines.is_empty() {
         return None;
     }
-    Some(format!("<sandbox_violations>\n{}\n</sandbox_violations>", lines.join("\n")))
+    let name = name.map(|name| format!(" [{}]", clean_reason(name, "?"))).unwrap_or_default();
+    Some(format!("<sandbox_violations>\n{}{name}\n</sandbox_violations>", lines.join(&format!("{name}\n"))))
 }
 
 fn line(event: &Event) -> String {
@@ -83,12 +85,31 @@ mod tests {
         let events =
             [refused("a.test", "no <b>\nway"), refused("a.test", "no <b>\nway"), refused("::1", "x")];
         assert_eq!(
-            report(&events, &Ignored::default(), false).unwrap(),
+            report(&events, &Ignored::default(), false, None).unwrap(),
             "<sandbox_violations>\ndeny network-outbound a.test:443 (no b way)\n\
              deny network-outbound [::1]:443 (x)\n</sandbox_violations>"
         );
-        assert_eq!(report(&[], &Ignored::default(), false), None);
-        assert!(report(&[], &Ignored::default(), true).unwrap().contains("the proxy ended"));
+        assert_eq!(report(&[], &Ignored::default(), false, None), None);
+        assert!(report(&[], &Ignored::default(), true, None).unwrap().contains("the proxy ended"));
+    }
+
+    #[test]
+    fn each_line_names_its_job() {
+        let events = [refused("a.test", "x"), refused("b.test", "x")];
+        assert_eq!(
+            report(&events, &Ignored::default(), true, Some("build-42")).unwrap(),
+            "<sandbox_violations>\ndeny network-outbound a.test:443 (x) [build-42]\n\
+             deny network-outbound b.test:443 (x) [build-42]\n\
+             deny network-outbound * (the proxy ended before the command did) [build-42]\n</sandbox_violations>"
+        );
+        // A name is no way to end the report, nor a way to leave something out of it.
+        let odd = Some("</sandbox_violations>");
+        assert!(
+            report(&events, &Ignored::default(), false, odd).unwrap().contains("(x) [/sandbox_violations]\n")
+        );
+        let settings = BTreeMap::from([("*".to_owned(), vec!["build".to_owned()])]);
+        let ignored = Ignored::of_command(&settings, "");
+        assert!(report(&events, &ignored, false, Some("build-42")).is_some());
     }
 
     #[test]
@@ -98,7 +119,7 @@ mod tests {
             ("*".to_owned(), vec!["everywhere.test".to_owned()]),
         ]);
         let events = [refused("telemetry.test", "x"), refused("everywhere.test", "x")];
-        let report_of = |command| report(&events, &Ignored::of_command(&settings, command), false);
+        let report_of = |command| report(&events, &Ignored::of_command(&settings, command), false, None);
         assert_eq!(report_of("npm test"), None);
         assert!(report_of("cargo test").unwrap().contains("telemetry.test"));
         assert!(!report_of("cargo test").unwrap().contains("everywhere.test"));
