@@ -59,6 +59,8 @@ impl Order {
 pub enum Report {
     /// A step failed; the command does not run.
     Failed(Failure),
+    /// The proxy has answered; what else it tells is for the launcher.
+    Connected,
     /// Something is weaker than one might expect.
     Warning(String),
     /// The command was stopped.

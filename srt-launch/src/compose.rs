@@ -72,10 +72,13 @@ fn try_run(args: &SrtArgs, voice: &Voice) -> Result<i32, Error> {
         front::tell_violations(&outcome, &loaded.settings, &command, None);
     }
     if let Some(file) = &violations
-        && let Err(e) = write_events(file, &outcome.events)
+        && let Err(e) = write_events(file, &outcome.told.events)
     {
         // The command has run, and how it ended is what matters.
         voice.error(&format!("--violations: {e}"));
+    }
+    if violations.is_some() && outcome.told.unlisted > 0 {
+        voice.error(&format!("--violations: {} more events are not listed", outcome.told.unlisted));
     }
     Ok(outcome.status)
 }

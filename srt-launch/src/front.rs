@@ -232,7 +232,7 @@ fn tell_not_found(failure: &Failure, reason: &Reason, voice: &Voice) -> i32 {
 pub fn tell_violations(outcome: &Outcome, settings: &Settings, command: &[OsString], name: Option<&str>) {
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
     let ignored = Ignored::of_command(&settings.ignore_violations, &words.join(" "));
-    if let Some(text) = report(&outcome.events, &ignored, outcome.proxy_gone, name) {
+    if let Some(text) = report(&outcome.told, &ignored, name) {
         // In one write, so that the reports of parallel runs do not mix.
         let _ = io::stderr().write_all(format!("{text}\n").as_bytes());
     }

@@ -8,15 +8,14 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use nix::errno::Errno;
 use nix::sys::socket::{AddressFamily, ControlMessage, MsgFlags, SockFlag, SockType, sendmsg, socketpair};
 use srt_shared::attach::Attach;
-use srt_shared::event::Event;
 
 use crate::apply::{self, Caller, Command, During, Failure, Session, Step};
 use crate::channel::{self, Order, Report};
 use crate::init;
 use crate::monitor::{self, Signals};
 use crate::placeholders::Vacancy;
-use crate::plan::{Plan, Provided};
-use crate::proxy::{self, Liveness, Relay};
+use crate::plan::{Network, Plan, Provided};
+use crate::proxy::{self, News, Relay, Told};
 use crate::sys;
 
 /// Where the sandbox's port leads.
@@ -57,16 +56,14 @@ pub type Trusting<'a> = &'a dyn Fn(&str, &mut BTreeMap<OsString, OsString>) -> V
 pub struct Outcome {
     /// The exit status of the command.
     pub status: i32,
-    /// What the proxy refused meanwhile.
-    pub events: Vec<Event>,
-    /// Whether the proxy ended before the command did.
-    pub proxy_gone: bool,
+    /// What the proxy told meanwhile.
+    pub told: Told,
 }
 
 impl Outcome {
     /// A run that ended with a failure which was told already.
     pub fn failed(status: i32) -> Self {
-        Self { status, events: Vec::new(), proxy_gone: false }
+        Self { status, told: Told::default() }
     }
 }
 
@@ -101,7 +98,14 @@ pub fn run(
             bell = vacancy.take().map(|vacancy| vacancy.settle(plan)).transpose()?;
             Ok(())
         };
-        let built = apply::build(&mut plan, caller, |plan| way_out.connect(plan, trust), settle);
+        let connect = |plan: &mut Plan| {
+            way_out.connect(plan, trust)?;
+            if plan.network == Network::Proxy {
+                inside.send(&Report::Connected);
+            }
+            Ok(())
+        };
+        let built = apply::build(&mut plan, caller, connect, settle);
         let result = built.and_then(|warning| {
             if let Some(text) = warning {
                 inside.send(&Report::Warning(text));
@@ -118,14 +122,14 @@ pub fn run(
     drop(inside);
     let mut outside = outside.expect("invariant: only the child took it");
     keeper = vacancy.map(|vacancy| vacancy.fill(&plan.placeholders, &child)).transpose()?;
-    way_out.serve()?;
+    let mut news = way_out.serve()?;
     outside.send(Order::Go);
     // While others work, and not when everybody waits for us.
     drop(plan);
-    let status = monitor::watch(&child, &mut outside, &signals, terminal, keeper.as_ref(), warn);
+    let status = monitor::watch(&child, &mut outside, &signals, terminal, keeper.as_ref(), &mut news, warn);
     drop(keeper);
-    let (events, proxy_gone) = way_out.finish();
-    Ok(Outcome { status: status?, events, proxy_gone })
+    let told = news.finish();
+    Ok(Outcome { status: status?, told })
 }
 
 /// The way out while it is made: inside makes the listener, outside serves it.
@@ -176,35 +180,27 @@ impl WayOut {
         }
     }
 
-    /// Outside: forgets what is inside's, and serves what it hands out.
-    fn serve(&mut self) -> Result<(), Failure> {
+    /// Outside: forgets what is inside's, and serves what it hands out. Returns what the proxy will tell.
+    fn serve(self) -> Result<News, Failure> {
         match self {
             Self::None => {}
-            Self::Attach { session, .. } => session.keep_ours(),
+            Self::Attach { mut session, .. } => {
+                session.keep_ours();
+                return Ok(News::of(Some(session)));
+            }
             Self::Relay { relay, ours, theirs } => {
-                *theirs = None;
+                drop(theirs);
                 let mut byte = [0];
-                let socket = ours.take().ok_or(Errno::EBADF).during(Step::Proxy, "recvmsg")?;
+                let socket = ours.ok_or(Errno::EBADF).during(Step::Proxy, "recvmsg")?;
                 let received = sys::receive_descriptor(&socket, &mut [IoSliceMut::new(&mut byte)]);
                 // Nothing comes if inside has failed, which it reports itself.
                 if let (_, Some(listener)) = received.during(Step::Proxy, "recvmsg")?
-                    && let Some(relay) = relay.take()
+                    && let Some(relay) = relay
                 {
                     relay.serve(listener);
                 }
             }
         }
-        Ok(())
-    }
-
-    /// What the proxy has told, and whether it is gone.
-    fn finish(self) -> (Vec<Event>, bool) {
-        match self {
-            Self::Attach { session, .. } => {
-                let (events, liveness) = session.events();
-                (events, liveness == Liveness::Gone)
-            }
-            _ => (Vec::new(), false),
-        }
+        Ok(News::of(None))
     }
 }

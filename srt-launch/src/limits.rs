@@ -5,6 +5,12 @@ use std::time::Duration;
 /// From the first signal that asks the command to end until it is killed. What container runtimes give.
 pub const GRACE: Duration = Duration::from_secs(10);
 
+/// How many events of one run are kept, some hundred bytes each. More are counted.
+pub const MAX_EVENTS: usize = 10_000;
+
+/// How many lines a report of refusals has: people and models read it. More are counted.
+pub const MAX_REPORT_LINES: usize = 200;
+
 /// How often a plan is made anew because files it names came or went meanwhile. Each attempt takes
 /// milliseconds; a tree that changes faster than that is no tree to protect.
 pub const PLAN_ATTEMPTS: u32 = 20;

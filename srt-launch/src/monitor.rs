@@ -15,6 +15,7 @@ use crate::channel::{Order, Outside, Report};
 use crate::exit;
 use crate::limits::GRACE;
 use crate::placeholders::Keeper;
+use crate::proxy::News;
 use crate::sys::{self, Child};
 
 /// Signals that ask the command to end.
@@ -63,21 +64,26 @@ pub fn watch(
     signals: &Signals,
     session: Session,
     mut keeper: Option<&Keeper>,
+    news: &mut News,
     warn: &mut dyn FnMut(&str),
 ) -> Result<i32, Failure> {
     let mut failure = None;
     let mut deadline: Option<Instant> = None;
     loop {
-        let ready = wait(child, channel, signals, keeper, deadline);
+        let ready = wait(child, channel, signals, keeper, news, deadline);
         if ready.reports {
             for report in channel.receive() {
                 match report {
                     Report::Stopped { signal, foreground } => {
                         stop_with_the_command(signal, foreground, session, channel);
                     }
+                    Report::Connected => news.begin(),
                     other => note(other, &mut failure, warn),
                 }
             }
+        }
+        if ready.news {
+            news.read();
         }
         if ready.signals {
             while let Ok(Some(info)) = signals.fd.read_signal() {
@@ -115,7 +121,7 @@ fn note(report: Report, failure: &mut Option<Failure>, warn: &mut dyn FnMut(&str
         Report::Failed(why) => *failure = Some(why),
         Report::Warning(text) => warn(&text),
         Report::Position(stream, position) => set_position(stream, position),
-        Report::Stopped { .. } => {}
+        Report::Stopped { .. } | Report::Connected => {}
     }
 }
 
@@ -125,6 +131,7 @@ struct Ready {
     signals: bool,
     reports: bool,
     keeper: bool,
+    news: bool,
 }
 
 fn wait(
@@ -132,6 +139,7 @@ fn wait(
     channel: &Outside,
     signals: &Signals,
     keeper: Option<&Keeper>,
+    news: &News,
     deadline: Option<Instant>,
 ) -> Ready {
     let timeout = deadline.map_or(PollTimeout::NONE, |deadline| {
@@ -139,16 +147,17 @@ fn wait(
         // One more millisecond, so as not to wake up just before.
         PollTimeout::try_from(left.as_millis() + 1).unwrap_or(PollTimeout::MAX)
     });
-    let keeper = keeper.map(Keeper::ended);
+    let (keeper, news) = (keeper.map(Keeper::ended), news.source());
     let ended = child.pidfd.as_fd();
     // What is missing watches what is watched anyway.
-    let sources = [ended, signals.fd.as_fd(), channel.reports(), keeper.unwrap_or(ended)];
+    let sources =
+        [ended, signals.fd.as_fd(), channel.reports(), keeper.unwrap_or(ended), news.unwrap_or(ended)];
     let mut fds = sources.map(|source| PollFd::new(source, PollFlags::POLLIN));
     if poll(&mut fds, timeout).is_err() {
         return Ready::default();
     }
-    let [ended, signals, reports, kept] = fds.map(|fd| fd.any().unwrap_or(true));
-    Ready { ended, signals, reports, keeper: kept && keeper.is_some() }
+    let [ended, signals, reports, kept, told] = fds.map(|fd| fd.any().unwrap_or(true));
+    Ready { ended, signals, reports, keeper: kept && keeper.is_some(), news: told && news.is_some() }
 }
 
 /// Kills pid 1, and with it everything inside.

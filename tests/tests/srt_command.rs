@@ -85,6 +85,22 @@ fn violations_are_appended_to_a_file_as_json_lines() {
     }
 }
 
+/// More than the proxy's socket holds: a command must not hide one refusal behind others.
+#[test]
+fn no_refusal_gets_lost_among_many() {
+    const MANY: usize = 1500;
+    let web = Web::new();
+    let folder = Folder::new(&web.settings());
+    let ask = format!(
+        "for i in $(seq {MANY}); do exec 3<>/dev/tcp/127.0.0.1/3128; \
+         printf 'GET http://h%s.test/ HTTP/1.1\\r\\nHost: h%s.test\\r\\n\\r\\n' $i $i >&3; read -r _ <&3; done"
+    );
+    let run = srt(&folder, ["--violations", "log", "bash", "-c", &ask]).succeeded();
+    let log = fs::read_to_string(folder.work().join("log")).unwrap();
+    assert_eq!(log.lines().count(), MANY);
+    assert!(run.stderr.contains(&format!("({} more)", MANY - 200)), "{}", run.stderr);
+}
+
 #[test]
 fn the_file_of_violations_is_opened_before_anything_runs() {
     let web = Web::new();

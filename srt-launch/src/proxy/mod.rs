@@ -5,11 +5,13 @@
 
 mod attach;
 mod listener;
+mod news;
 mod probe;
 mod relay;
 mod violations;
 
 pub use attach::{AttachFailure, Liveness, Session};
 pub use listener::{PROXY_PORT, listen};
+pub use news::{News, Told};
 pub use relay::{Relay, RelayTarget};
 pub use violations::{Ignored, report};

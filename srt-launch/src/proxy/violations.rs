@@ -4,6 +4,9 @@ use std::collections::{BTreeMap, HashSet};
 
 use srt_shared::event::{Event, EventKind, clean_reason};
 
+use super::news::Told;
+use crate::limits::MAX_REPORT_LINES;
+
 /// `ignoreViolations`, as far as it concerns one command.
 #[derive(Debug, Clone, Default)]
 pub struct Ignored {
@@ -26,15 +29,21 @@ impl Ignored {
 /// The text for people and models; `None` when there is nothing to say. Each refusal is told once, however often a
 /// program has tried. Each line ends with the name of the sandbox, if it has one: the reports of parallel jobs come to
 /// one terminal, and a line may be read by itself.
-pub fn report(events: &[Event], ignored: &Ignored, proxy_gone: bool, name: Option<&str>) -> Option<String> {
+pub fn report(told: &Told, ignored: &Ignored, name: Option<&str>) -> Option<String> {
     let mut seen = HashSet::new();
-    let mut lines: Vec<String> = events
+    let mut lines: Vec<String> = told
+        .events
         .iter()
         .filter(|event| event.event == EventKind::Refused)
         .map(line)
         .filter(|line| !ignored.covers(line) && seen.insert(line.clone()))
         .collect();
-    if proxy_gone {
+    let more = lines.len().saturating_sub(MAX_REPORT_LINES) + told.unlisted;
+    lines.truncate(MAX_REPORT_LINES);
+    if more > 0 {
+        lines.push(format!("deny network-outbound * ({more} more)"));
+    }
+    if told.proxy_gone {
         lines.push("deny network-outbound * (the proxy ended before the command did)".to_owned());
     }
     if lines.is_empty() {
@@ -80,24 +89,43 @@ mod tests {
         }
     }
 
+    fn told(events: &[Event]) -> Told {
+        Told { events: events.to_vec(), ..Told::default() }
+    }
+
+    fn gone(events: &[Event]) -> Told {
+        Told { proxy_gone: true, ..told(events) }
+    }
+
+    #[test]
+    fn what_is_too_much_to_read_is_counted() {
+        let events: Vec<Event> =
+            (0..MAX_REPORT_LINES + 3).map(|i| refused(&format!("h{i}.test"), "x")).collect();
+        let told = Told { unlisted: 4, ..told(&events) };
+        let report = report(&told, &Ignored::default(), None).unwrap();
+        assert_eq!(report.lines().count(), MAX_REPORT_LINES + 3);
+        assert!(report.contains("h199.test") && !report.contains("h200.test"), "{report}");
+        assert!(report.ends_with("deny network-outbound * (7 more)\n</sandbox_violations>"), "{report}");
+    }
+
     #[test]
     fn each_refusal_is_told_once_and_cleaned() {
         let events =
             [refused("a.test", "no <b>\nway"), refused("a.test", "no <b>\nway"), refused("::1", "x")];
         assert_eq!(
-            report(&events, &Ignored::default(), false, None).unwrap(),
+            report(&told(&events), &Ignored::default(), None).unwrap(),
             "<sandbox_violations>\ndeny network-outbound a.test:443 (no b way)\n\
              deny network-outbound [::1]:443 (x)\n</sandbox_violations>"
         );
-        assert_eq!(report(&[], &Ignored::default(), false, None), None);
-        assert!(report(&[], &Ignored::default(), true, None).unwrap().contains("the proxy ended"));
+        assert_eq!(report(&told(&[]), &Ignored::default(), None), None);
+        assert!(report(&gone(&[]), &Ignored::default(), None).unwrap().contains("the proxy ended"));
     }
 
     #[test]
     fn each_line_names_its_job() {
         let events = [refused("a.test", "x"), refused("b.test", "x")];
         assert_eq!(
-            report(&events, &Ignored::default(), true, Some("build-42")).unwrap(),
+            report(&gone(&events), &Ignored::default(), Some("build-42")).unwrap(),
             "<sandbox_violations>\ndeny network-outbound a.test:443 (x) [build-42]\n\
              deny network-outbound b.test:443 (x) [build-42]\n\
              deny network-outbound * (the proxy ended before the command did) [build-42]\n</sandbox_violations>"
@@ -105,11 +133,11 @@ mod tests {
         // A name is no way to end the report, nor a way to leave something out of it.
         let odd = Some("</sandbox_violations>");
         assert!(
-            report(&events, &Ignored::default(), false, odd).unwrap().contains("(x) [/sandbox_violations]\n")
+            report(&told(&events), &Ignored::default(), odd).unwrap().contains("(x) [/sandbox_violations]\n")
         );
         let settings = BTreeMap::from([("*".to_owned(), vec!["build".to_owned()])]);
         let ignored = Ignored::of_command(&settings, "");
-        assert!(report(&events, &ignored, false, Some("build-42")).is_some());
+        assert!(report(&told(&events), &ignored, Some("build-42")).is_some());
     }
 
     #[test]
@@ -119,7 +147,7 @@ mod tests {
             ("*".to_owned(), vec!["everywhere.test".to_owned()]),
         ]);
         let events = [refused("telemetry.test", "x"), refused("everywhere.test", "x")];
-        let report_of = |command| report(&events, &Ignored::of_command(&settings, command), false, None);
+        let report_of = |command| report(&told(&events), &Ignored::of_command(&settings, command), None);
         assert_eq!(report_of("npm test"), None);
         assert!(report_of("cargo test").unwrap().contains("telemetry.test"));
         assert!(!report_of("cargo test").unwrap().contains("everywhere.test"));
