@@ -1,5 +1,6 @@
 //! Machines that refuse a step: what is said, and that nothing runs weaker than asked.
 
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::json;
@@ -30,6 +31,11 @@ fn a_refused_step_is_named_with_what_to_change() {
     let sandbox = Sandbox::new(json!({"allowWrite": ["."]}));
     for (setup, first, hint) in [
         (NO_NAMESPACES, "cannot create the namespaces of the sandbox: clone: ", "user.max_user_namespaces"),
+        (
+            NO_NETWORKS,
+            "cannot make the sandbox's network: unshare(CLONE_NEWNET): ",
+            "user.max_net_namespaces",
+        ),
         (MASKED_PROC, "cannot make the sandbox's /proc: fsmount(proc): ", "enableWeakerNestedSandbox"),
     ] {
         let (status, stdout, stderr) = run(&mut after(&sandbox, setup, &sandbox.script("echo ran")));
@@ -42,6 +48,30 @@ fn a_refused_step_is_named_with_what_to_change() {
         assert_eq!(status, Some(1));
         assert!(stdout.starts_with(&format!("NO SANDBOX     {first}")) && stdout.contains(hint), "{stdout}");
         assert_eq!(std::fs::read_dir(sandbox.path("work")).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn where_tmpdir_has_to_be_made_the_first_run_has_its_denies_too() {
+    for denied in ["/tmp/claude", "/tmp/claude/name", "/tmp/cl*"] {
+        let sandbox = Sandbox::new(json!({"denyWrite": [denied]}));
+        // A new /tmp, in which this test's folder is still there.
+        let root = sandbox.path("");
+        let in_tmp = root.strip_prefix("/tmp").unwrap_or(Path::new("unused")).display();
+        let new_tmp = format!(
+            "mount -t tmpfs -o mode=1777 none /mnt && mkdir -p /mnt/{in_tmp} && \
+             mount --rbind {root} /mnt/{in_tmp} && mount --rbind /mnt /tmp && cd {root}/work",
+            root = root.display(),
+        );
+        let script = "echo $TMPDIR; ls -d $TMPDIR; echo x >/tmp/claude/name; cat /tmp/claude/name";
+        let (status, stdout, stderr) = run(&mut after(&sandbox, &new_tmp, &sandbox.script(script)));
+        assert!(stderr.contains("name: Read-only file system"), "{denied}: {stderr}");
+        let there = denied.ends_with("name");
+        assert_eq!(
+            (status, stdout.as_str()),
+            (Some(i32::from(!there)), "/tmp/claude\n/tmp/claude\n"),
+            "{denied}"
+        );
     }
 }
 
