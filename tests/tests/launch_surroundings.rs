@@ -24,6 +24,8 @@ fn after(sandbox: &Sandbox, setup: &str, inner: &Command) -> Command {
 }
 
 const NO_NAMESPACES: &str = "echo 0 >/proc/sys/user/max_user_namespaces";
+const NO_NETWORKS: &str = "echo 0 >/proc/sys/user/max_net_namespaces";
+const FEW_FILES: &str = "ulimit -n 12";
 const MASKED_PROC: &str = "mount -t tmpfs none /proc/bus";
 
 #[test]
@@ -36,6 +38,7 @@ fn a_refused_step_is_named_with_what_to_change() {
             "cannot make the sandbox's network: unshare(CLONE_NEWNET): ",
             "user.max_net_namespaces",
         ),
+        (FEW_FILES, "cannot ", "ulimit -n"),
         (MASKED_PROC, "cannot make the sandbox's /proc: fsmount(proc): ", "enableWeakerNestedSandbox"),
     ] {
         let (status, stdout, stderr) = run(&mut after(&sandbox, setup, &sandbox.script("echo ran")));
