@@ -343,6 +343,12 @@ pub fn restore_default(signal: Signal) -> nix::Result<()> {
     Errno::result(unsafe { libc::signal(signal as c_int, libc::SIG_DFL) as isize }).map(drop)
 }
 
+/// Ignores a signal.
+pub fn ignore(signal: Signal) -> nix::Result<()> {
+    // SAFETY: SIG_IGN runs no code of ours.
+    Errno::result(unsafe { libc::signal(signal as c_int, libc::SIG_IGN) as isize }).map(drop)
+}
+
 /// Takes over a descriptor that the caller opened before it started us, and makes it close-on-exec.
 pub fn adopt(fd: RawFd) -> nix::Result<OwnedFd> {
     if fd <= 2 {
