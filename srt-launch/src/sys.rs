@@ -13,6 +13,10 @@ use nix::unistd::Pid;
 
 use crate::bpf::Instruction;
 
+mod thread;
+
+pub use thread::Thread;
+
 /// Standard input, output and error.
 pub const STANDARD_STREAMS: [BorrowedFd<'static>; 3] = {
     // SAFETY: the standard library opens them before `main` where they are closed, and nothing closes them.

@@ -1,31 +1,28 @@
 //! The network of the sandbox: a namespace with nothing but a loopback.
 
 use std::fs::File;
-use std::thread::{Builder, JoinHandle};
 
-use nix::errno::Errno;
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
 use super::failure::{During, Failure, Step};
-use crate::sys;
+use crate::sys::{self, Thread};
 
 /// The network while it is being made, which takes the kernel about as long as all mounts together. So a thread does
 /// it, which has a namespace of its own meanwhile; it is gone when the network is entered.
-pub struct Network(JoinHandle<Result<File, Failure>>);
+pub struct Network(Thread<Result<File, Failure>>);
 
 impl Network {
     /// Begins to make it.
     pub fn begin() -> Result<Self, Failure> {
         /// A few system calls, and a failure to be told.
         const STACK: usize = 64 << 10;
-        let thread = Builder::new().stack_size(STACK).spawn(make).during(Step::Network, "start a thread")?;
-        Ok(Self(thread))
+        Thread::start(STACK, make).during(Step::Network, "start a thread").map(Self)
     }
 
     /// Moves the calling thread there, once it is made.
     pub fn enter(self) -> Result<(), Failure> {
-        let namespace = self.0.join().unwrap_or_else(|_| Err(Errno::ECHILD).during(Step::Network, "join"))?;
+        let namespace = self.0.join().during(Step::Network, "join a thread")??;
         setns(namespace, CloneFlags::CLONE_NEWNET).during(Step::Network, "setns")
     }
 }
