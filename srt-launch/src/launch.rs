@@ -194,7 +194,7 @@ impl WayOut {
                 if let (_, Some(listener)) = received.during(Step::Proxy, "recvmsg")?
                     && let Some(relay) = relay.take()
                 {
-                    relay.serve(listener);
+                    relay.serve(listener).during(Step::Proxy, "start a thread")?;
                 }
             }
         }

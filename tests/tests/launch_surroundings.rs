@@ -1,7 +1,10 @@
 //! Machines that refuse a step: what is said, and that nothing runs weaker than asked.
 
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
+use std::thread::spawn;
 
 use serde_json::json;
 use srt_tests::binary::binary;
@@ -76,6 +79,38 @@ fn where_tmpdir_has_to_be_made_the_first_run_has_its_denies_too() {
             "{denied}"
         );
     }
+}
+
+#[test]
+fn more_connections_than_threads_are_refused_and_later_ones_served() {
+    let sandbox = Sandbox::new(json!({}));
+    let proxy = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = proxy.local_addr().unwrap().to_string();
+    // Answers a line, and keeps everybody who says none.
+    spawn(move || {
+        for client in proxy.incoming() {
+            let client = client.unwrap();
+            spawn(move || {
+                let mut line = String::new();
+                let _ = BufReader::new(&client).read_line(&mut line);
+                let _ = write!(&client, "got {line}");
+            });
+        }
+    });
+    let connections = "
+        (for i in {1..60}; do exec {fd}<>/dev/tcp/127.0.0.1/3128; done; sleep 1) 2>/dev/null
+        for i in {1..20}; do
+            sleep 0.1
+            { exec {fd}<>/dev/tcp/127.0.0.1/3128 && echo $i >&$fd && timeout 5 grep got <&$fd && break; } 2>/dev/null
+        done";
+    let mut command = sandbox.command("sh");
+    // Each takes two, of two megabytes.
+    command.args(["-c", "ulimit -v 65536 && exec \"$@\"", "sh"]).arg(binary("srt-launch"));
+    command.arg("--settings").arg(sandbox.settings_file());
+    command.args(["--proxy", &address, "--", "bash", "-c", connections]);
+    let (status, stdout, stderr) = run(&mut command);
+    assert!(stdout.starts_with("got "), "{status:?} {stdout} {stderr}");
+    assert_eq!((status, stderr.as_str()), (Some(0), ""));
 }
 
 #[test]
