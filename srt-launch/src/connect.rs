@@ -49,11 +49,11 @@ fn connect(host: &str, port: &str) -> io::Result<()> {
     out.flush()?;
 
     let mut up = stream.try_clone()?;
-    thread::spawn(move || {
+    thread::Builder::new().spawn(move || {
         let _ = io::copy(&mut io::stdin().lock(), &mut up);
         // The end of our input is the end of the request, not of the answer.
         let _ = up.shutdown(Shutdown::Write);
-    });
+    })?;
     let mut buffer = vec![0; 16 * 1024];
     loop {
         match (&stream).read(&mut buffer)? {

@@ -26,6 +26,13 @@ pub fn hint(failure: &Failure) -> Option<&'static str> {
         (Step::Network, Errno::ENOSPC) => {
             Some("raise user.max_net_namespaces (sysctl -w user.max_net_namespaces=10000)")
         }
+        (Step::Namespaces | Step::Network | Step::Proxy | Step::Placeholders | Step::Init, Errno::EAGAIN) => {
+            Some(
+                "no more processes or threads can be started: raise the limit of this user's (ulimit -u), of the \
+             container's or service's (pids.max, TasksMax), or of memory (ulimit -v)",
+            )
+        }
+        (_, Errno::EMFILE) => Some("raise the limit of open files (ulimit -n)"),
         (Step::Namespaces, Errno::EPERM) if is("/proc/sys/kernel/unprivileged_userns_clone", "0") => {
             Some("unprivileged user namespaces are off: sysctl -w kernel.unprivileged_userns_clone=1")
         }

@@ -18,17 +18,18 @@ use nix::unistd::{Pid, getpid};
 use crate::apply::{Command, During, Failure, Session, Step, close_all_but, positions};
 use crate::channel::{Inside, Order, Report};
 use crate::exit;
+use crate::monitor::Given;
 use crate::placeholders::Bell;
 use crate::plan::Plan;
 use crate::sys;
 
-/// Runs the command and returns the exit status of the sandbox. `mask` is what the launcher was given; `bell` rings when
-/// the command and all it has started are dead.
+/// Runs the command and returns the exit status of the sandbox. `signals` is what the launcher was given; `bell` rings
+/// when the command and all it has started are dead.
 pub fn run(
     plan: &Plan,
     command: &Command,
     session: Session,
-    mask: &SigSet,
+    signals: &Given,
     channel: &Inside,
     bell: Option<&Bell>,
 ) -> Result<i32, Failure> {
@@ -46,7 +47,7 @@ pub fn run(
         return Ok(exit::OWN_FAILURE);
     }
     let body = || {
-        let failure = become_command(plan, command, session, mask);
+        let failure = become_command(plan, command, session, signals);
         channel.send(&Report::Failed(failure.clone()));
         failure.exit_status()
     };
@@ -73,7 +74,7 @@ const FIRST: Pid = Pid::from_raw(1);
 const NOBODY: nix::Result<()> = Err(Errno::ESRCH);
 
 /// In the new process: the last steps, then the command. Returns only if one of them fails.
-fn become_command(plan: &Plan, command: &Command, session: Session, mask: &SigSet) -> Failure {
+fn become_command(plan: &Plan, command: &Command, session: Session, signals: &Given) -> Failure {
     let steps = || {
         if plan.isolation.process_group {
             session.enter()?;
@@ -83,7 +84,7 @@ fn become_command(plan: &Plan, command: &Command, session: Session, mask: &SigSe
         }
         // The standard library ignores it in every program; the command must not inherit that.
         sys::restore_default(Signal::SIGPIPE).during(Step::Init, "signal")?;
-        sigprocmask(SigmaskHow::SIG_SETMASK, Some(mask), None).during(Step::Init, "sigprocmask")
+        signals.restore().during(Step::Init, "sigprocmask")
     };
     match steps() {
         Ok(()) => command.execute(),

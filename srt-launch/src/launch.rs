@@ -79,7 +79,11 @@ pub fn run(
     warn: &mut dyn FnMut(&str),
 ) -> Result<Outcome, Failure> {
     apply::refuse_directories()?;
-    plan.missing_temp_dir.as_deref().map(apply::make_temp_dir).transpose()?;
+    if let Some(path) = &plan.missing_temp_dir {
+        apply::make_temp_dir(path)?;
+        // What the settings say of it, and of names in it, is to be planned around what is there.
+        return Err(Errno::ESTALE).during_at(Step::TempDir, "it is there now", path);
+    }
     let signals = Signals::take()?;
     let terminal = Session::of_caller();
     let mut vacancy = Vacancy::of(&plan)?;
@@ -197,7 +201,7 @@ impl WayOut {
                 if let (_, Some(listener)) = received.during(Step::Proxy, "recvmsg")?
                     && let Some(relay) = relay
                 {
-                    relay.serve(listener);
+                    relay.serve(listener).during(Step::Proxy, "start a thread")?;
                 }
             }
         }

@@ -29,7 +29,24 @@ const FORWARDED: [Signal; 6] =
 /// between the steps; when this goes they are as before.
 pub struct Signals {
     fd: SignalFd,
-    before: SigSet,
+    before: Given,
+}
+
+/// What the caller gave this process of signals, and the command is given.
+pub struct Given {
+    mask: SigSet,
+    /// Then nobody would learn of the end of a child.
+    ignores_children: bool,
+}
+
+impl Given {
+    /// Makes it so in the calling process.
+    pub fn restore(&self) -> nix::Result<()> {
+        if self.ignores_children {
+            sys::ignore(Signal::SIGCHLD)?;
+        }
+        sigprocmask(SigmaskHow::SIG_SETMASK, Some(&self.mask), None)
+    }
 }
 
 impl Signals {
@@ -38,21 +55,22 @@ impl Signals {
         let mask: SigSet = FORWARDED.into_iter().filter(|signal| !sys::is_ignored(*signal)).collect();
         let fd = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
             .during(Step::Launch, "signalfd")?;
-        let mut before = SigSet::empty();
-        sigprocmask(SigmaskHow::SIG_BLOCK, Some(&mask), Some(&mut before))
+        let mut before = Given { mask: SigSet::empty(), ignores_children: sys::is_ignored(Signal::SIGCHLD) };
+        sigprocmask(SigmaskHow::SIG_BLOCK, Some(&mask), Some(&mut before.mask))
             .during(Step::Launch, "sigprocmask")?;
+        sys::restore_default(Signal::SIGCHLD).during(Step::Launch, "signal")?;
         Ok(Self { fd, before })
     }
 
-    /// The mask this process was given, which is the command's.
-    pub fn before(&self) -> &SigSet {
+    /// What this process was given.
+    pub fn before(&self) -> &Given {
         &self.before
     }
 }
 
 impl Drop for Signals {
     fn drop(&mut self) {
-        let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&self.before), None);
+        let _ = self.before.restore();
     }
 }
 

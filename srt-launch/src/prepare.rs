@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsString;
+use std::io::Write;
 use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
 
@@ -69,7 +70,7 @@ impl Voice {
     /// A failure of ours.
     pub fn error(&self, text: &dyn std::fmt::Display) {
         for line in text.to_string().lines() {
-            eprintln!("{}: {line}", self.program);
+            self.say(&line);
         }
     }
 
@@ -78,15 +79,20 @@ impl Voice {
         if self.strict {
             return Err(PrepareError::Strict(text.to_owned()));
         }
-        eprintln!("{}: warning: {text}", self.program);
+        self.say(&format_args!("warning: {text}"));
         Ok(())
     }
 
     /// What helps to understand.
     pub fn debug(&self, text: &str) {
         if self.debug {
-            eprintln!("{}: {text}", self.program);
+            self.say(&text);
         }
+    }
+
+    /// Nobody may be left to read it, or no room to keep it: that is no reason not to go on.
+    fn say(&self, text: &dyn std::fmt::Display) {
+        let _ = writeln!(std::io::stderr(), "{}: {text}", self.program);
     }
 
     /// Whether [`Self::debug`] says anything.

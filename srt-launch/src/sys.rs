@@ -13,6 +13,10 @@ use nix::unistd::Pid;
 
 use crate::bpf::Instruction;
 
+mod thread;
+
+pub use thread::Thread;
+
 /// Standard input, output and error.
 pub const STANDARD_STREAMS: [BorrowedFd<'static>; 3] = {
     // SAFETY: the standard library opens them before `main` where they are closed, and nothing closes them.
@@ -341,6 +345,12 @@ pub fn is_ignored(signal: Signal) -> bool {
 pub fn restore_default(signal: Signal) -> nix::Result<()> {
     // SAFETY: SIG_DFL runs no code of ours.
     Errno::result(unsafe { libc::signal(signal as c_int, libc::SIG_DFL) as isize }).map(drop)
+}
+
+/// Ignores a signal.
+pub fn ignore(signal: Signal) -> nix::Result<()> {
+    // SAFETY: SIG_IGN runs no code of ours.
+    Errno::result(unsafe { libc::signal(signal as c_int, libc::SIG_IGN) as isize }).map(drop)
 }
 
 /// Takes over a descriptor that the caller opened before it started us, and makes it close-on-exec.

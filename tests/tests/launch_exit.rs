@@ -101,6 +101,16 @@ fn our_own_failures_are_125_and_run_nothing() {
 }
 
 #[test]
+fn what_cannot_be_said_changes_nothing() {
+    let sandbox = sandbox().with("future", json!(1));
+    for (command, status) in [(&["sh", "-c", "exit 3"][..], 3), (&["/nonexistent"], 127)] {
+        let mut launch = launch(&sandbox, command);
+        launch.stderr(fs::OpenOptions::new().write(true).open("/dev/full").unwrap());
+        assert_eq!(launch.status().unwrap().code(), Some(status));
+    }
+}
+
+#[test]
 fn arguments_reach_the_command_as_they_are() {
     let sandbox = sandbox();
     let odd = ["-n", "a b", "", "$x", "*", "--debug", "--", "\u{fc}\n"];

@@ -116,6 +116,30 @@ fn what_was_ignored_stays_ignored() {
 }
 
 #[test]
+fn children_end_where_the_caller_ignores_the_end_of_its_own() {
+    let sandbox = Sandbox::new(json!({"allowWrite": ["."], "denyWrite": ["name"]}));
+    let mut inner = sandbox.launch();
+    inner.args(["--", "grep", "^SigIgn", "/proc/self/status", "/nonexistent"]);
+    let mut ignoring = sandbox.command("env");
+    ignoring.arg("--ignore-signal=CHLD").arg(inner.get_program()).args(inner.get_args());
+    let mut launcher = ignoring.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while launcher.try_wait().unwrap().is_none() && Instant::now() < deadline {
+        sleep(Duration::from_millis(10));
+    }
+    let hangs = launcher.try_wait().unwrap().is_none();
+    launcher.kill().unwrap();
+    let output = launcher.wait_with_output().unwrap();
+    assert!(!hangs);
+    assert_eq!(output.status.code(), Some(2));
+    // The command is told of it as it would be without us.
+    let ignored = String::from_utf8(output.stdout).unwrap();
+    let ignored = u64::from_str_radix(ignored.split_whitespace().last().unwrap(), 16).unwrap();
+    assert_ne!(ignored & 1 << (Signal::SIGCHLD as i32 - 1), 0, "{ignored:x}");
+    assert!(!sandbox.path("work/name").exists());
+}
+
+#[test]
 fn nothing_outlives_the_command() {
     let sandbox = sandbox();
     // The output ends with the last process that holds it: the end of this test is the assertion.

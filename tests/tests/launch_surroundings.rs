@@ -1,6 +1,10 @@
 //! Machines that refuse a step: what is said, and that nothing runs weaker than asked.
 
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::path::Path;
 use std::process::Command;
+use std::thread::spawn;
 
 use serde_json::json;
 use srt_tests::binary::binary;
@@ -23,6 +27,8 @@ fn after(sandbox: &Sandbox, setup: &str, inner: &Command) -> Command {
 }
 
 const NO_NAMESPACES: &str = "echo 0 >/proc/sys/user/max_user_namespaces";
+const NO_NETWORKS: &str = "echo 0 >/proc/sys/user/max_net_namespaces";
+const FEW_FILES: &str = "ulimit -n 12";
 const MASKED_PROC: &str = "mount -t tmpfs none /proc/bus";
 
 #[test]
@@ -30,6 +36,12 @@ fn a_refused_step_is_named_with_what_to_change() {
     let sandbox = Sandbox::new(json!({"allowWrite": ["."]}));
     for (setup, first, hint) in [
         (NO_NAMESPACES, "cannot create the namespaces of the sandbox: clone: ", "user.max_user_namespaces"),
+        (
+            NO_NETWORKS,
+            "cannot make the sandbox's network: unshare(CLONE_NEWNET): ",
+            "user.max_net_namespaces",
+        ),
+        (FEW_FILES, "cannot ", "ulimit -n"),
         (MASKED_PROC, "cannot make the sandbox's /proc: fsmount(proc): ", "enableWeakerNestedSandbox"),
     ] {
         let (status, stdout, stderr) = run(&mut after(&sandbox, setup, &sandbox.script("echo ran")));
@@ -43,6 +55,62 @@ fn a_refused_step_is_named_with_what_to_change() {
         assert!(stdout.starts_with(&format!("NO SANDBOX     {first}")) && stdout.contains(hint), "{stdout}");
         assert_eq!(std::fs::read_dir(sandbox.path("work")).unwrap().count(), 0);
     }
+}
+
+#[test]
+fn where_tmpdir_has_to_be_made_the_first_run_has_its_denies_too() {
+    for denied in ["/tmp/claude", "/tmp/claude/name", "/tmp/cl*"] {
+        let sandbox = Sandbox::new(json!({"denyWrite": [denied]}));
+        // A new /tmp, in which this test's folder is still there.
+        let root = sandbox.path("");
+        let in_tmp = root.strip_prefix("/tmp").unwrap_or(Path::new("unused")).display();
+        let new_tmp = format!(
+            "mount -t tmpfs -o mode=1777 none /mnt && mkdir -p /mnt/{in_tmp} && \
+             mount --rbind {root} /mnt/{in_tmp} && mount --rbind /mnt /tmp && cd {root}/work",
+            root = root.display(),
+        );
+        let script = "echo $TMPDIR; ls -d $TMPDIR; echo x >/tmp/claude/name; cat /tmp/claude/name";
+        let (status, stdout, stderr) = run(&mut after(&sandbox, &new_tmp, &sandbox.script(script)));
+        assert!(stderr.contains("name: Read-only file system"), "{denied}: {stderr}");
+        let there = denied.ends_with("name");
+        assert_eq!(
+            (status, stdout.as_str()),
+            (Some(i32::from(!there)), "/tmp/claude\n/tmp/claude\n"),
+            "{denied}"
+        );
+    }
+}
+
+#[test]
+fn more_connections_than_threads_are_refused_and_later_ones_served() {
+    let sandbox = Sandbox::new(json!({}));
+    let proxy = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = proxy.local_addr().unwrap().to_string();
+    // Answers a line, and keeps everybody who says none.
+    spawn(move || {
+        for client in proxy.incoming() {
+            let client = client.unwrap();
+            spawn(move || {
+                let mut line = String::new();
+                let _ = BufReader::new(&client).read_line(&mut line);
+                let _ = write!(&client, "got {line}");
+            });
+        }
+    });
+    let connections = "
+        (for i in {1..60}; do exec {fd}<>/dev/tcp/127.0.0.1/3128; done; sleep 1) 2>/dev/null
+        for i in {1..20}; do
+            sleep 0.1
+            { exec {fd}<>/dev/tcp/127.0.0.1/3128 && echo $i >&$fd && timeout 5 grep got <&$fd && break; } 2>/dev/null
+        done";
+    let mut command = sandbox.command("sh");
+    // Each takes two, of two megabytes.
+    command.args(["-c", "ulimit -v 65536 && exec \"$@\"", "sh"]).arg(binary("srt-launch"));
+    command.arg("--settings").arg(sandbox.settings_file());
+    command.args(["--proxy", &address, "--", "bash", "-c", connections]);
+    let (status, stdout, stderr) = run(&mut command);
+    assert!(stdout.starts_with("got "), "{status:?} {stdout} {stderr}");
+    assert_eq!((status, stderr.as_str()), (Some(0), ""));
 }
 
 #[test]

@@ -15,7 +15,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use nix::unistd::{Uid, geteuid};
 
@@ -145,9 +145,28 @@ pub struct Dead {
     manifest: Manifest,
     /// What it lists.
     pub entries: Vec<Entry>,
+    /// When its last record was written.
+    written: SystemTime,
 }
 
+/// A run that was killed between making a placeholder and noting it was killed within that time. On a stopped machine
+/// it may be longer; then the placeholder stays.
+const UNNOTED: Duration = Duration::from_secs(1);
+/// By how much a later moment may read as an earlier one on another file system: a tick of the kernel's clock.
+const TICK: Duration = Duration::from_millis(10);
+
 impl Dead {
+    /// Whether a file that stands where a placeholder was announced is it, not noted because the run was killed just then:
+    /// made by that user in the moment after the last record, and nobody has given it another mode.
+    pub fn has_made(&self, entry: &Entry, found: &fs::Metadata) -> bool {
+        let next = found
+            .created()
+            .is_ok_and(|born| (born + TICK).duration_since(self.written).is_ok_and(|later| later <= UNNOTED));
+        // Until it is set, the mode is what the umask has left of it.
+        let mode = found.mode() & 0o7777 & !entry.placeholder.mode == 0;
+        entry.made.is_none() && next && mode && found.is_dir() == entry.placeholder.directory
+    }
+
     /// Removes the manifest: nothing of what it lists is left.
     pub fn remove(self) {
         self.manifest.remove();
@@ -162,9 +181,10 @@ pub fn dead() -> impl Iterator<Item = Dead> {
         |(path, owner)| {
             let file = open_regular(&path, owner).ok()?;
             file.try_lock().ok()?;
-            let linked = file.metadata().ok()?.nlink() > 0;
+            let found = file.metadata().ok()?;
+            let (linked, written) = (found.nlink() > 0, found.modified().ok()?);
             let entries = parse(&file, owner).ok()?;
-            linked.then_some(Dead { manifest: Manifest { path, file }, entries })
+            linked.then_some(Dead { manifest: Manifest { path, file }, entries, written })
         },
     )
 }

@@ -81,14 +81,12 @@ pub fn clear(mut dead: Dead) {
     dead.entries.sort_by(|a, b| b.placeholder.path.cmp(&a.placeholder.path));
     let mut done = true;
     for entry in &dead.entries {
-        // Not made, or we cannot tell that it is.
-        let Some(identity) = entry.made else { continue };
         let Placeholder { path, directory, .. } = &entry.placeholder;
-        let found = open_existing(path).ok().filter(|file| {
-            file.metadata()
-                .is_ok_and(|found| Identity::of(&found) == identity && found.uid() == entry.owner.as_raw())
-        });
-        if let Some(file) = found {
+        let Ok(file) = open_existing(path) else { continue };
+        let Ok(found) = file.metadata() else { continue };
+        let identity = Identity::of(&found);
+        let ours = entry.made == Some(identity) || dead.has_made(entry, &found);
+        if ours && found.uid() == entry.owner.as_raw() {
             done &= try_remove(&Held { path: path.clone(), file, directory: *directory, identity });
         }
     }

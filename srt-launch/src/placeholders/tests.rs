@@ -137,6 +137,40 @@ fn the_next_run_removes_what_a_dead_one_left() {
 }
 
 #[test]
+fn the_next_run_removes_what_a_dead_one_had_no_time_to_note() {
+    let (_dir, dir) = folder();
+    let folder = Placeholder { path: dir.join("d"), directory: true, mode: 0o555 };
+    for wanted in [file(dir.join("x")), file(dir.join("commondir")), folder] {
+        let mut manifest = Manifest::create().unwrap();
+        manifest.announce(std::slice::from_ref(&wanted)).unwrap();
+        drop((hold(&wanted, &manifest).unwrap(), manifest));
+        assert!(wanted.path.exists());
+        sweep();
+        assert!(!wanted.path.exists(), "{wanted:?}");
+    }
+}
+
+#[test]
+fn what_is_somebodys_own_where_one_was_announced_stays() {
+    let (_dir, dir) = folder();
+    let wanted = [file(dir.join("before")), file(dir.join("after")), file(dir.join("another mode"))];
+    let make = |path: &Path, mode| {
+        fs::write(path, "").unwrap();
+        fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+    };
+    make(&wanted[0].path, 0o444);
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    let mut manifest = Manifest::create().unwrap();
+    manifest.announce(&wanted).unwrap();
+    make(&wanted[2].path, 0o644);
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    make(&wanted[1].path, 0o444);
+    drop(manifest);
+    sweep();
+    assert!(wanted.iter().all(|placeholder| placeholder.path.exists()));
+}
+
+#[test]
 fn a_folder_of_ones_own_that_refuses_is_made_to_allow() {
     if nix::unistd::geteuid().is_root() {
         return; // refused nothing

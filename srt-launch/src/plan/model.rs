@@ -20,7 +20,8 @@ pub struct Plan {
     /// Mounts over the clone of the host's tree, in the order they are made: first every [`MountKind::Pin`],
     /// then the others, parents before children.
     pub mounts: Vec<Mount>,
-    /// The command's `TMPDIR`, where it is not there yet. It stays: what commands leave in it would keep it anyway,
+    /// The command's `TMPDIR`, where it is not there yet. Once it is made the plan has to be made anew: what the settings
+    /// say of it, and of what may be in it, is not planned here. It stays: what commands leave in it would keep it anyway,
     /// and another run may have begun to use it.
     pub missing_temp_dir: Option<PathBuf>,
     /// What has to be made on the host before the mounts, and removed from it afterwards.

@@ -1,5 +1,5 @@
 use std::{
-    fs::Metadata,
+    fs::{self, Metadata},
     io::ErrorKind,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
@@ -22,8 +22,12 @@ impl TempDir {
     }
 
     fn choose_in(parent: &Path, host: &Host) -> Option<Self> {
+        // By the name that mounts can have, should it be a link.
+        let lookup = host.follow(parent);
+        let parent = lookup.there()?;
         [parent.join("claude"), parent.join(format!("claude-{}", host.uid()))].into_iter().find_map(|path| {
-            match host.metadata(&path) {
+            // A placeholder of another run's is nothing to be used, and nothing that can be made.
+            match fs::symlink_metadata(&path) {
                 Ok(metadata) => is_safe(&metadata, host.uid()).then_some(Self { path, missing: false }),
                 Err(error) => (error.kind() == ErrorKind::NotFound
                     && host.creation(parent) == Creation::Possible)
@@ -45,7 +49,7 @@ fn is_safe(metadata: &Metadata, uid: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use std::{
-        fs::{self, Permissions},
+        fs::Permissions,
         os::unix::fs::{PermissionsExt, symlink},
     };
 
@@ -82,5 +86,30 @@ mod tests {
         assert_eq!(choose(parent.path()), Some((own.clone(), true)));
         fs::write(parent.path().join(&own), "").unwrap();
         assert_eq!(choose(parent.path()), None);
+    }
+
+    #[test]
+    fn the_name_leads_through_no_link() {
+        let parent = tempfile::tempdir().unwrap();
+        let real = parent.path().join("real");
+        fs::create_dir(&real).unwrap();
+        symlink("real", parent.path().join("tmp")).unwrap();
+        let host = Host::new(geteuid().as_raw(), []);
+        let chosen = TempDir::choose_in(&parent.path().join("tmp"), &host);
+        assert_eq!(
+            chosen,
+            Some(TempDir { path: real.canonicalize().unwrap().join("claude"), missing: true })
+        );
+        assert_eq!(TempDir::choose_in(&parent.path().join("none"), &host), None);
+    }
+
+    #[test]
+    fn what_holds_a_deny_of_another_run_is_passed_over() {
+        let parent = tempfile::tempdir().unwrap();
+        let shared = parent.path().join("claude");
+        fs::write(&shared, "").unwrap();
+        let host = Host::new(geteuid().as_raw(), [shared]);
+        let own = parent.path().join(format!("claude-{}", geteuid()));
+        assert_eq!(TempDir::choose_in(parent.path(), &host), Some(TempDir { path: own, missing: true }));
     }
 }

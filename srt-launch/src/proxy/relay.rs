@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::sys;
@@ -41,28 +41,35 @@ pub struct Relay {
 
 impl Relay {
     /// Serves `listener` from threads until the process ends.
-    pub fn serve(self, listener: OwnedFd) {
+    ///
+    /// # Errors
+    /// There cannot be even one.
+    pub fn serve(self, listener: OwnedFd) -> io::Result<()> {
         sys::use_own_name_services();
         let relay = Arc::new(self);
         let listener = TcpListener::from(listener);
         let open = Arc::new(AtomicUsize::new(0));
-        thread::spawn(move || {
+        let accepting = move || {
             loop {
                 match listener.accept() {
                     Ok((client, _)) if open.load(Ordering::Relaxed) < CONNECTIONS => {
-                        let (relay, open) = (Arc::clone(&relay), Arc::clone(&open));
-                        open.fetch_add(1, Ordering::Relaxed);
-                        thread::spawn(move || {
-                            // A client whose proxy is not there sees its connection end, as it would outside.
-                            let _ = relay.connect(client);
-                            open.fetch_sub(1, Ordering::Relaxed);
+                        let (relay, counted) = (Arc::clone(&relay), Counted::new(&open));
+                        // A client whose proxy is not there sees its connection end, as it would outside; and so does one
+                        // for which no thread is left.
+                        let served = start(move || {
+                            let _counted = counted;
+                            relay.connect(client)
                         });
+                        if served.is_err() {
+                            thread::sleep(BACKOFF);
+                        }
                     }
                     Ok((refused, _)) => drop(refused),
                     Err(_) => thread::sleep(BACKOFF),
                 }
             }
-        });
+        };
+        start(accepting).map(drop)
     }
 
     fn connect(&self, client: TcpStream) -> io::Result<()> {
@@ -84,6 +91,27 @@ impl Relay {
         let read = client.peek(&mut first)?;
         client.set_read_timeout(None)?;
         Ok(if read == 1 && first[0] == SOCKS5 { socks } else { &self.http })
+    }
+}
+
+/// Starts a thread, or says that it cannot: `thread::spawn` panics then.
+fn start<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> io::Result<JoinHandle<T>> {
+    thread::Builder::new().spawn(body)
+}
+
+/// One of the open connections, for as long as it lives.
+struct Counted(Arc<AtomicUsize>);
+
+impl Counted {
+    fn new(open: &Arc<AtomicUsize>) -> Self {
+        open.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(open))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -115,7 +143,7 @@ impl Duplex for UnixStream {
 
 fn pass_both<A: Duplex, B: Duplex>(client: A, server: B) -> io::Result<()> {
     let (client_in, server_out) = (client.second()?, server.second()?);
-    let up = thread::spawn(move || pass(client_in, server_out));
+    let up = start(move || pass(client_in, server_out))?;
     let down = pass(server, client);
     let up = up.join().unwrap_or(Ok(()));
     down.and(up)
@@ -151,7 +179,7 @@ mod tests {
     fn ask(relay: Relay, request: &[u8]) -> Vec<u8> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        relay.serve(listener.into());
+        relay.serve(listener.into()).unwrap();
         let mut client = TcpStream::connect(address).unwrap();
         client.write_all(request).unwrap();
         client.shutdown(Shutdown::Write).unwrap();
