@@ -23,7 +23,7 @@ use crate::launch::Uplink;
 use crate::plan::Network;
 use crate::prepare::{self, Voice};
 use crate::proxy::{Relay, RelayTarget};
-use crate::{exit, sys};
+use crate::{exit, say, sys};
 
 type Error = Box<dyn std::error::Error>;
 
@@ -39,7 +39,7 @@ pub fn run_proxy(arguments: impl Iterator<Item = OsString>) -> i32 {
         Ok(program) => Command::new(program).args(arguments).exec(),
         Err(e) => e,
     };
-    eprintln!("srt proxy: {failed}");
+    say::err(format_args!("srt proxy: {failed}"));
     exit::OWN_FAILURE
 }
 

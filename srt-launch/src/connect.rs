@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::thread;
 
 use crate::proxy::PROXY_PORT;
+use crate::say;
 
 /// The name this program goes by inside.
 pub const NAME: &str = "connect";
@@ -19,7 +20,7 @@ pub fn run(host: &str, port: &str) -> ExitCode {
     match connect(host, port) {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
-            eprintln!("sandbox proxy: {host}:{port}: {e}");
+            say::err(format_args!("sandbox proxy: {host}:{port}: {e}"));
             ExitCode::FAILURE
         }
     }

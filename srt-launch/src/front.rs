@@ -19,7 +19,7 @@ use crate::limits::PLAN_ATTEMPTS;
 use crate::plan::{Explanation, Inputs, Network, edit, trust_environment};
 use crate::prepare::{self, PrepareError, Voice, Wishes};
 use crate::proxy::{Ignored, Relay, RelayTarget, report};
-use crate::{connect, exit, hint, sys, trust};
+use crate::{connect, exit, hint, say, sys, trust};
 
 /// The exit status of the connect helper, if this program was started under its name.
 pub fn connect(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
@@ -31,7 +31,7 @@ pub fn connect(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     Some(match words.as_slice() {
         [host, port] => connect::run(host, port),
         _ => {
-            eprintln!("sandbox proxy: usage: {} HOST PORT", program.display());
+            say::err(format_args!("sandbox proxy: usage: {} HOST PORT", program.display()));
             exit::code(exit::OWN_FAILURE)
         }
     })

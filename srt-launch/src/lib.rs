@@ -24,6 +24,7 @@ pub mod placeholders;
 pub mod plan;
 pub mod prepare;
 pub mod proxy;
+pub mod say;
 pub mod subcommand;
 mod sys;
 pub mod trust;

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsString;
-use std::io::Write;
 use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
 
@@ -14,7 +13,7 @@ use crate::args::Common;
 use crate::limits::PLAN_ATTEMPTS;
 use crate::placeholders::{self, state_folder};
 use crate::plan::{Inputs, Network, Plan, PlanError};
-use crate::sys;
+use crate::{say, sys};
 
 /// Why nothing runs.
 #[derive(Debug, thiserror::Error)]
@@ -90,9 +89,8 @@ impl Voice {
         }
     }
 
-    /// Nobody may be left to read it, or no room to keep it: that is no reason not to go on.
     fn say(&self, text: &dyn std::fmt::Display) {
-        let _ = writeln!(std::io::stderr(), "{}: {text}", self.program);
+        say::err(format_args!("{}: {text}", self.program));
     }
 
     /// Whether [`Self::debug`] says anything.

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use srt_launch::args::SrtArgs;
 use srt_launch::subcommand::Subcommand;
-use srt_launch::{check, completions, compose, exit, front};
+use srt_launch::{check, completions, compose, exit, front, say};
 
 fn main() -> ExitCode {
     if let Some(status) = front::connect(env::args_os()) {
@@ -30,7 +30,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if let Some(why) = Subcommand::misplaced(&args, &words) {
-        eprintln!("srt: {why}");
+        say::err(format_args!("srt: {why}"));
         return exit::code(exit::OWN_FAILURE);
     }
     exit::code(compose::run(args))

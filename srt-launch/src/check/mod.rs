@@ -22,7 +22,7 @@ use crate::compose::Proxy;
 use crate::launch::{self, Uplink};
 use crate::limits::PLAN_ATTEMPTS;
 use crate::plan::{Inputs, Network};
-use crate::{exit, hint, prepare};
+use crate::{exit, hint, prepare, say};
 use canary::{Canary, Scene};
 use connection::{Servers, Way};
 
@@ -41,11 +41,11 @@ pub fn run(mut arguments: impl Iterator<Item = OsString>) -> i32 {
             let text = "Usage: srt check\n\nBuilds a sandbox and says what holds on this machine, and what to change \
                         where something does not.\nExit status: 0 if everything holds, 1 if not, 125 if it could not be tried.";
             if known {
-                println!("{text}")
+                say::out(text)
             } else {
-                eprintln!(
+                say::err(format_args!(
                     "srt check: it takes no arguments; to run a program of that name, write `srt -- check`\n\n{text}"
-                )
+                ))
             }
             if known { 0 } else { exit::OWN_FAILURE }
         }
@@ -63,12 +63,12 @@ const NOT_REACHED: i32 = 2;
 fn report() -> i32 {
     match try_all() {
         Ok(true) => {
-            println!("everything holds");
+            say::out("everything holds");
             0
         }
         Ok(false) => 1,
         Err(e) => {
-            eprintln!("srt check: {e}");
+            say::err(format_args!("srt check: {e}"));
             exit::OWN_FAILURE
         }
     }
@@ -223,7 +223,7 @@ fn send_in(
     loop {
         attempts += 1;
         let plan = prepare::plan(inputs)?;
-        let mut warn = |text: &str| eprintln!("srt check: {text}");
+        let mut warn = |text: &str| say::err(format_args!("srt check: {text}"));
         match launch::run(plan, &argv, uplink()?, &trust, &mut warn) {
             // As in every run: files that the plan names come and go meanwhile.
             Err(failure) if failure.is_stale_plan() && attempts < PLAN_ATTEMPTS => {}
