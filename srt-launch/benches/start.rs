@@ -4,12 +4,16 @@
 //!
 //! The programs take turns, so that whatever else the machine does falls on all of them alike; what counts is the last
 //! column. Each runs in an empty folder, with an empty home, a bare environment and settings by default.
+//!
+//! All are copied first, bubblewrap too, as for an installation: what a linker has written lies in the page cache in
+//! single pages, what was copied in larger pieces, and maps faster. The last row is the program as the linker left it.
 
 use std::env;
 use std::error::Error;
-use std::os::unix::fs::chown;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -25,13 +29,30 @@ const WARM_UP: usize = 5;
 const LAUNCH: &str = env!("CARGO_BIN_EXE_srt-launch");
 const SRT: &str = env!("CARGO_BIN_EXE_srt");
 
-/// The first is what the others are compared with.
-const ROWS: [&[&str]; 4] = [
-    &["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-all", "true"],
-    &[LAUNCH, "--no-network", "--", "true"],
-    &[SRT, "true"],
-    &["true"],
-];
+/// What the others are compared with.
+const BWRAP: &[&str] =
+    &["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-all", "true"];
+
+struct Row {
+    name: String,
+    program: PathBuf,
+    arguments: Vec<&'static str>,
+    times: Vec<Duration>,
+}
+
+impl Row {
+    fn new(program: PathBuf, arguments: &[&'static str], name: &str) -> Self {
+        let name = format!("{name} {}", arguments.join(" "));
+        Self { name, program, arguments: arguments.to_vec(), times: Vec::new() }
+    }
+}
+
+/// Who measures, and where.
+struct Place {
+    user: User,
+    work: PathBuf,
+    home: PathBuf,
+}
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut args: Vec<String> = env::args().skip(1).collect();
@@ -48,46 +69,71 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     let user = user.ok_or("no such user")?;
-    let folder = tempfile::tempdir()?;
-    let home = tempfile::tempdir()?;
-    for folder in [&folder, &home] {
-        chown(folder.path(), Some(user.uid.as_raw()), Some(user.gid.as_raw()))?;
-    }
-    let measure = |row: &[&str]| measure(row, &user, folder.path(), home.path());
 
-    let mut rows: Vec<(&[&str], Vec<Duration>)> = ROWS.iter().map(|row| (*row, Vec::new())).collect();
-    rows.retain(|(row, _)| match measure(row) {
+    let folder = tempfile::tempdir()?;
+    fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755))?;
+    let place = Place { user, work: folder.path().join("work"), home: folder.path().join("home") };
+    for own in [&place.work, &place.home] {
+        fs::create_dir(own)?;
+        chown(own, Some(place.user.uid.as_raw()), Some(place.user.gid.as_raw()))?;
+    }
+    let mut rows = rows(folder.path())?;
+    rows.retain(|row| match measure(row, &place) {
         Ok(_) => true,
         Err(why) => {
-            eprintln!("left out: {}: {why}", row.join(" "));
+            eprintln!("left out: {}: {why}", row.name);
             false
         }
     });
     for round in 0..rounds + WARM_UP {
-        for (row, times) in &mut rows {
-            let time = measure(row)?;
+        for row in &mut rows {
+            let time = measure(row, &place)?;
             if round >= WARM_UP {
-                times.push(time);
+                row.times.push(time);
             }
         }
     }
-    println!("{rounds} rounds as {}: median, ratio to the first", user.name);
+    println!("{rounds} rounds as {}: median, ratio to the first", place.user.name);
     let mut first = None;
-    for (row, times) in &mut rows {
-        times.sort_unstable();
-        let median = times.get(times.len() / 2).ok_or("no rounds")?.as_secs_f64() * 1e3;
+    for row in &mut rows {
+        row.times.sort_unstable();
+        let median = row.times.get(row.times.len() / 2).ok_or("no rounds")?.as_secs_f64() * 1e3;
         let ratio = median / *first.get_or_insert(median);
-        println!("{median:7.2} ms  {ratio:5.2}  {}", row.join(" "));
+        println!("{median:7.2} ms  {ratio:5.2}  {}", row.name);
     }
     Ok(())
 }
 
-fn measure(row: &[&str], user: &User, folder: &Path, home: &Path) -> Result<Duration, Box<dyn Error>> {
-    let mut command = Command::new(row[0]);
-    command.args(&row[1..]).current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null());
-    command.env_clear().env("PATH", "/usr/bin:/bin").env("HOME", home);
-    if user.uid != geteuid() {
-        command.uid(user.uid.as_raw()).gid(user.gid.as_raw());
+/// The programs, installed in `folder`.
+fn rows(folder: &Path) -> Result<Vec<Row>, Box<dyn Error>> {
+    let install = |program: PathBuf| -> Result<PathBuf, Box<dyn Error>> {
+        let copy = folder.join(program.file_name().ok_or("a program without a name")?);
+        fs::copy(&program, &copy).map_err(|e| format!("{}: {e}", program.display()))?;
+        Ok(copy)
+    };
+    // `srt` finds it beside itself.
+    install(Path::new(SRT).with_file_name("srt-proxy"))?;
+    Ok(vec![
+        Row::new(install(in_path(BWRAP[0])?)?, &BWRAP[1..], BWRAP[0]),
+        Row::new(install(LAUNCH.into())?, &["--no-network", "--", "true"], "srt-launch"),
+        Row::new(install(SRT.into())?, &["true"], "srt"),
+        Row::new(in_path("true")?, &[], "true"),
+        Row::new(LAUNCH.into(), &["--no-network", "--", "true"], "(as linked) srt-launch"),
+    ])
+}
+
+fn in_path(name: &str) -> Result<PathBuf, Box<dyn Error>> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let found = env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file());
+    found.ok_or_else(|| format!("{name}: not installed").into())
+}
+
+fn measure(row: &Row, place: &Place) -> Result<Duration, Box<dyn Error>> {
+    let mut command = Command::new(&row.program);
+    command.args(&row.arguments).current_dir(&place.work).stdin(Stdio::null()).stdout(Stdio::null());
+    command.env_clear().env("PATH", "/usr/bin:/bin").env("HOME", &place.home);
+    if place.user.uid != geteuid() {
+        command.uid(place.user.uid.as_raw()).gid(place.user.gid.as_raw());
     }
     sleep(PAUSE);
     let begin = Instant::now();
