@@ -284,7 +284,8 @@ impl<'a> Reader<'a> {
 
     /// `fault`, unless what stands here is a comment: whoever writes one does not see that it is what is wrong.
     fn unwanted(&self, fault: Fault) -> ReadError {
-        let comment = ["//", "/*", "#"].iter().any(|start| self.text[self.at..].starts_with(start));
+        let here = &self.text.as_bytes()[self.at..];
+        let comment = ["//", "/*", "#"].iter().any(|start| here.starts_with(start.as_bytes()));
         self.error(if comment { Fault::Comment } else { fault })
     }
 
