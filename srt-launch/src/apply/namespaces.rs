@@ -47,7 +47,7 @@ impl Caller {
 }
 
 /// The namespaces that the sandbox's first process is born into. A user and a mount namespace are never missing: the
-/// others need the one, and every rule about files the other. The network comes later ([`super::network`]).
+/// others need the one, and every rule about files the other. The network comes later, in a thread of its own.
 pub fn flags(isolation: &Isolation) -> CloneFlags {
     let mut flags = CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS;
     flags.set(CloneFlags::CLONE_NEWPID, isolation.pid_namespace);
