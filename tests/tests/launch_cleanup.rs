@@ -20,8 +20,9 @@ fn tree(folder: &Path) -> Tree {
     let mut found = Tree::new();
     let mut todo = vec![folder.to_path_buf()];
     while let Some(folder) = todo.pop() {
-        for entry in fs::read_dir(folder).unwrap().flatten() {
-            // It may go while we look.
+        // Whatever it is may go while we look.
+        let Ok(entries) = fs::read_dir(folder) else { continue };
+        for entry in entries.flatten() {
             let Ok(metadata) = entry.metadata() else { continue };
             if metadata.is_dir() {
                 todo.push(entry.path());
