@@ -80,8 +80,7 @@ struct Leaf {
 
 impl Leaf {
     fn new(group: &[&Refusal], machine: Machine) -> Self {
-        let number = |refusal: Option<&&Refusal>| refusal.map_or(0, |refusal| refusal.call.number(machine));
-        let (first, last) = (number(group.first()), number(group.last()));
+        let [first, last] = [0, group.len() - 1].map(|at| group[at].call.number(machine));
         // Of a range they are all alike.
         let tested = if first == last { group } else { &group[..1] };
         Self { first, last, code: tested.iter().flat_map(|refusal| refusal.compile()).collect() }

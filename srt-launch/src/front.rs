@@ -233,8 +233,7 @@ pub fn tell_violations(outcome: &Outcome, settings: &Settings, command: &[OsStri
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
     let ignored = Ignored::of_command(&settings.ignore_violations, &words.join(" "));
     if let Some(text) = report(&outcome.told, &ignored, name) {
-        // In one write, so that the reports of parallel runs do not mix.
-        let _ = io::stderr().write_all(format!("{text}\n").as_bytes());
+        say::err(text);
     }
 }
 

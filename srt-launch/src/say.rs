@@ -5,7 +5,8 @@ use std::io::{self, Write};
 
 /// A line on stderr. Nobody may be left to read it, or no room to keep it: that is no reason not to go on.
 pub fn err(text: impl Display) {
-    let _ = writeln!(io::stderr(), "{text}");
+    // In one write, so that what parallel runs say does not mix.
+    let _ = io::stderr().write_all(format!("{text}\n").as_bytes());
 }
 
 /// The same on stdout.

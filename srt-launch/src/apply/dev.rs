@@ -9,11 +9,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
-use nix::sys::stat::{Mode, SFlag, fstat, mkdirat, mknodat, stat, umask};
+use nix::sys::stat::{Mode, SFlag, fstat, mkdirat, mknodat, stat};
 use nix::unistd::{isatty, symlinkat};
 
 use super::failure::{During, Failure, Step};
-use super::mounts::{INERT, Tree, attach, make_file, open_below};
+use super::mounts::{INERT, Tree, attach, make_file, open_below, with_exact_modes};
 use crate::plan::{Network, Plan, Provided};
 use crate::sys;
 
@@ -54,11 +54,7 @@ impl Dev {
         let tmpfs = sys::new_filesystem(c"tmpfs", &[(c"mode", c"0755")], INERT & !libc::MOUNT_ATTR_NODEV)
             .during(Step::Dev, "fsmount(tmpfs)")?;
         let terminal = caller_terminal();
-        // Modes below are meant as they are written.
-        let mask = umask(Mode::empty());
-        let filled = fill(&tmpfs, terminal.is_some(), helper);
-        umask(mask);
-        filled?;
+        with_exact_modes(|| fill(&tmpfs, terminal.is_some(), helper))?;
 
         let target = tree.open_target(Path::new("/dev")).during(Step::Dev, "openat2(/dev)")?;
         attach(&tmpfs, &target, Path::new("/dev"))?;
@@ -105,11 +101,7 @@ impl Dev {
         }
         sys::clear_mount_attributes(&self.tmpfs, libc::MOUNT_ATTR_RDONLY)
             .during(Step::Dev, "mount_setattr")?;
-        // Modes below are meant as they are written.
-        let mask = umask(Mode::empty());
-        let added = provided.iter().try_for_each(|file| add_file(&self.tmpfs, file));
-        umask(mask);
-        added?;
+        with_exact_modes(|| provided.iter().try_for_each(|file| add_file(&self.tmpfs, file)))?;
         set_read_only(&self.tmpfs)?;
         for file in provided {
             for path in &file.bind_over {

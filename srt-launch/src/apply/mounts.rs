@@ -6,7 +6,7 @@ use std::path::{Component, Path};
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, OpenHow, ResolveFlag, open, openat, openat2};
 use nix::mount::{MntFlags, umount2};
-use nix::sys::stat::{FileStat, Mode, SFlag, fstat, mkdirat};
+use nix::sys::stat::{FileStat, Mode, SFlag, fstat, mkdirat, umask};
 use nix::unistd::{chdir, fchdir, pivot_root};
 
 use super::failure::{During, Failure, Step};
@@ -202,6 +202,14 @@ pub fn open_below(root: impl AsFd, path: &Path) -> nix::Result<OwnedFd> {
         .flags(OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC)
         .resolve(ResolveFlag::RESOLVE_BENEATH | ResolveFlag::RESOLVE_NO_SYMLINKS);
     openat2(root, relative, how)
+}
+
+/// Runs `make` so that modes are meant as they are written, whatever the caller's umask.
+pub fn with_exact_modes<T>(make: impl FnOnce() -> T) -> T {
+    let before = umask(Mode::empty());
+    let made = make();
+    umask(before);
+    made
 }
 
 /// Makes an empty file with these permission bits. `name` is a single name.

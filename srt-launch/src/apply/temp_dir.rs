@@ -2,18 +2,17 @@
 
 use std::path::Path;
 
-use nix::sys::stat::{Mode, umask};
+use nix::sys::stat::Mode;
 use nix::unistd::mkdir;
 
 use super::failure::{During, Failure, Step};
+use super::mounts::with_exact_modes;
 
 /// Makes it like `/tmp` itself: for everybody, and nobody removes what is another's. If somebody else was faster, the
 /// plan has to judge what is there now.
 pub fn make_temp_dir(path: &Path) -> Result<(), Failure> {
     // Not changed afterwards: by then the name could be another's.
-    let before = umask(Mode::empty());
-    let made = mkdir(path, Mode::from_bits_truncate(0o1777));
-    umask(before);
+    let made = with_exact_modes(|| mkdir(path, Mode::from_bits_truncate(0o1777)));
     made.during_at(Step::TempDir, "mkdir", path)
 }
 

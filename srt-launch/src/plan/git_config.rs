@@ -71,16 +71,20 @@ pub(super) struct Obeyed {
 pub(super) fn obeyed_everywhere(env: &BTreeMap<OsString, OsString>, home: &Path) -> Obeyed {
     let named = variable(env, "GIT_CONFIG_GLOBAL").map(PathBuf::from);
     // The default ones too: the shell that starts git tomorrow need not have today's variables.
-    let defaults = [home.join(".gitconfig"), home.join(".config/git/config")];
-    let files = defaults.into_iter().chain([user_folder(env, home).join("config")]).chain(named);
+    let mut files = vec![home.join(".gitconfig"), home.join(".config/git/config")];
+    for file in [user_folder(env, home).join("config")].into_iter().chain(named) {
+        if file.is_absolute() && !files.contains(&file) {
+            files.push(file);
+        }
+    }
     let mut all = Obeyed::default();
-    for file in files.filter(|file| file.is_absolute()) {
+    for file in files {
         let Obeyed { includes, hooks, .. } = obeyed(&file, home);
         all.hooks.extend(hooks);
         all.includes.extend(includes);
         // Where even the folder above git's is missing, all that programs keep there would have to be refused.
         let possible = || file.parent().and_then(Path::parent).is_some_and(Path::is_dir);
-        if file.is_file() || !file.exists() && possible() {
+        if file.metadata().map_or_else(|_| possible(), |found| found.is_file()) {
             all.includes.push(file);
         }
     }
