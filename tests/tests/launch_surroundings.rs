@@ -53,8 +53,34 @@ fn a_refused_step_is_named_with_what_to_change() {
         let (status, stdout, _) = run(&mut after(&sandbox, setup, Command::new(binary("srt")).arg("check")));
         assert_eq!(status, Some(1));
         assert!(stdout.starts_with(&format!("NO SANDBOX     {first}")) && stdout.contains(hint), "{stdout}");
-        assert_eq!(std::fs::read_dir(sandbox.path("work")).unwrap().count(), 0);
+        assert_eq!(std::fs::read_dir(sandbox.path("work")).unwrap().count(), 0, "{setup}");
     }
+}
+
+/// Whichever step it is that finds no descriptor left: each placeholder takes one, and removing it takes some too.
+#[test]
+fn with_few_descriptors_it_runs_or_says_so_and_leaves_nothing() {
+    let sandbox = Sandbox::new(json!({"allowWrite": ["."]}));
+    let ends: Vec<_> = (6..=40)
+        .map(|most| {
+            let inner = sandbox.script("echo x >.mcp.json || echo refused");
+            let mut command = sandbox.command("sh");
+            command.args(["-c", &format!("ulimit -n {most} && exec \"$@\""), "sh"]);
+            let (status, stdout, stderr) = run(command.arg(inner.get_program()).args(inner.get_args()));
+            match status {
+                Some(0) => assert_eq!(stdout, "refused\n", "{most}: {stderr}"),
+                _ => assert!(
+                    status == Some(125) && stdout.is_empty() && stderr.contains("ulimit -n"),
+                    "{most}: {status:?} {stdout} {stderr}"
+                ),
+            }
+            let left: Vec<_> =
+                sandbox.path("work").read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
+            assert!(left.is_empty(), "{most}: {left:?}");
+            status
+        })
+        .collect();
+    assert!(ends.first() == Some(&Some(125)) && ends.last() == Some(&Some(0)), "{ends:?}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
 use std::net::Shutdown;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 
 use nix::errno::Errno;
@@ -128,9 +128,14 @@ impl Drop for Keeper {
 fn keep(wanted: &[Placeholder], mut link: UnixStream, sandbox: BorrowedFd<'_>) -> i32 {
     detach(&[link.as_raw_fd(), sandbox.as_raw_fd()]);
     let mut held = Vec::new();
-    let manifest = Manifest::create().during(Step::Placeholders, "make a manifest in /dev/shm");
-    let made = manifest.map(|mut manifest| {
+    let spare = Spare::take().during(Step::Placeholders, "dup");
+    let manifest = spare.and_then(|spare| {
+        let made = Manifest::create().during(Step::Placeholders, "make a manifest in /dev/shm");
+        made.map(|manifest| (spare, manifest))
+    });
+    let made = manifest.map(|(spare, mut manifest)| {
         let refused = make_all(wanted, &mut manifest, &mut held);
+        drop(spare);
         (manifest, refused)
     });
     let (manifest, answer) = match made {
@@ -166,6 +171,16 @@ fn detach(kept: &[RawFd]) {
     }
 }
 
+/// Descriptors that are kept back while placeholders are made, one open file for each: to remove them takes some too.
+struct Spare(#[expect(dead_code, reason = "held, not read")] [OwnedFd; 6]);
+
+impl Spare {
+    fn take() -> std::io::Result<Self> {
+        let one = || std::io::stdin().as_fd().try_clone_to_owned();
+        Ok(Self([one()?, one()?, one()?, one()?, one()?, one()?]))
+    }
+}
+
 /// Makes all; the places in the list of those that their directories refuse.
 fn make_all(
     wanted: &[Placeholder],
@@ -186,8 +201,10 @@ fn make_all(
         match one {
             None => refused.push(at),
             Some(one) => {
-                manifest.note(path, one.identity).during(Step::Placeholders, "write to the manifest")?;
+                let identity = one.identity;
+                // Held first: what cannot be noted is to be removed too.
                 held.push(one);
+                manifest.note(path, identity).during(Step::Placeholders, "write to the manifest")?;
             }
         }
     }

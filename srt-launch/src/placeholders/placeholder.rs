@@ -13,7 +13,7 @@ use nix::fcntl::{AT_FDCWD, AtFlags, OFlag, open, openat};
 use nix::sys::stat::{Mode, fchmod, fstatat, mkdirat};
 use nix::unistd::{UnlinkatFlags, geteuid, linkat, unlinkat, write};
 
-use super::manifest::{self, Dead, Identity, Manifest};
+use super::manifest::{self, Dead, Entry, Identity, Manifest};
 use crate::apply::{During, Failure, Step, SystemError, open_below};
 use crate::limits::{JANITOR_PATIENCE, PLACEHOLDER_PAUSE, PLACEHOLDER_WAIT};
 use crate::plan::Placeholder;
@@ -41,10 +41,9 @@ pub fn hold(placeholder: &Placeholder, ours: &Manifest) -> Result<Option<Held>, 
     let deadline = Instant::now() + PLACEHOLDER_WAIT;
     loop {
         let step = match make(placeholder) {
-            Ok(file) => lock_shared(path, file),
             Err(Errno::EEXIST) => join(path, ours),
             Err(Errno::EACCES | Errno::EPERM | Errno::EROFS | Errno::ENAMETOOLONG) => return Ok(None),
-            Err(errno) => Err(errno),
+            result => result,
         };
         match step.during_at(Step::Placeholders, "open", path)? {
             Some(held) => return Ok(Some(held)),
@@ -61,8 +60,10 @@ pub fn hold(placeholder: &Placeholder, ours: &Manifest) -> Result<Option<Held>, 
 pub fn release(held: Held, ours: &Manifest) -> bool {
     let deadline = Instant::now() + JANITOR_PATIENCE;
     loop {
-        if try_remove(&held) {
-            return true;
+        match try_remove(&held) {
+            Ok(true) => return true,
+            Err(errno) if !is_shortage(errno) => return true,
+            _ => {}
         }
         if manifest::entries(Some(ours)).iter().any(|entry| entry.made == Some(held.identity)) {
             return true;
@@ -81,37 +82,56 @@ pub fn clear(mut dead: Dead) {
     dead.entries.sort_by(|a, b| b.placeholder.path.cmp(&a.placeholder.path));
     let mut done = true;
     for entry in &dead.entries {
-        let Placeholder { path, directory, .. } = &entry.placeholder;
-        let Ok(file) = open_existing(path) else { continue };
-        let Ok(found) = file.metadata() else { continue };
-        let identity = Identity::of(&found);
-        let ours = entry.made == Some(identity) || dead.has_made(entry, &found);
-        if ours && found.uid() == entry.owner.as_raw() {
-            done &= try_remove(&Held { path: path.clone(), file, directory: *directory, identity });
-        }
+        done &= clear_one(&dead, entry).unwrap_or_else(|errno| !is_shortage(errno));
     }
     if done {
         dead.remove();
     }
 }
 
-/// Makes the file or folder and opens it.
-fn make(placeholder: &Placeholder) -> nix::Result<File> {
+/// Removes what a dead run lists if it is there. False if somebody else has it.
+fn clear_one(dead: &Dead, entry: &Entry) -> nix::Result<bool> {
+    let Placeholder { path, directory, .. } = &entry.placeholder;
+    let (file, ..) = open_existing(path)?;
+    let found = metadata(&file)?;
+    let identity = Identity::of(&found);
+    let made = entry.made == Some(identity) || dead.has_made(entry, &found);
+    if !made || found.uid() != entry.owner.as_raw() {
+        return Ok(true);
+    }
+    try_remove(&Held { path: path.clone(), file, directory: *directory, identity })
+}
+
+/// Whether an error says nothing about the path: at another time there would be none.
+fn is_shortage(errno: Errno) -> bool {
+    matches!(errno, Errno::EMFILE | Errno::ENFILE | Errno::ENOMEM | Errno::EINTR | Errno::EAGAIN)
+}
+
+/// Makes the file or folder and takes the shared lock. Leaves nothing if it cannot.
+fn make(placeholder: &Placeholder) -> nix::Result<Option<Held>> {
     let Placeholder { path, directory, mode } = placeholder;
     let (parent, name) = split(path)?;
     let mode = Mode::from_bits_truncate(*mode);
     with_permission(&parent, || {
         let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        // Only what is known to be made here may be taken back.
+        let take_back = |_: &Errno| {
+            let _ = unlinkat(&parent, name, removal(*directory));
+        };
         let file = if *directory {
             mkdirat(&parent, name, mode)?;
-            openat(&parent, name, flags | OFlag::O_DIRECTORY, Mode::empty())?
+            openat(&parent, name, flags | OFlag::O_DIRECTORY, Mode::empty()).inspect_err(take_back)?
         } else {
             make_file(&parent, name, contents(path), mode)?
         };
-        // Whatever the umask.
-        fchmod(&file, mode)?;
-        Ok(File::from(file))
+        // Whatever the umask. A file system without modes refuses it, and none is needed under a mount.
+        let _ = fchmod(&file, mode);
+        lock_shared(path, File::from(file), &parent, name).inspect_err(take_back)
     })
+}
+
+fn removal(directory: bool) -> UnlinkatFlags {
+    if directory { UnlinkatFlags::RemoveDir } else { UnlinkatFlags::NoRemoveDir }
 }
 
 /// What a placeholder holds: nothing, but where git would take an empty file for damage. There it says what its
@@ -132,7 +152,13 @@ fn make_file(parent: &OwnedFd, name: &Path, contents: &[u8], mode: Mode) -> nix:
         Err(Errno::EOPNOTSUPP | Errno::EISDIR) => (create()?, true),
         result => (result?, false),
     };
-    write(&file, contents)?;
+    let written = write(&file, contents);
+    if let Err(errno) = written {
+        if linked {
+            let _ = unlinkat(parent, name, removal(false));
+        }
+        return Err(errno);
+    }
     if !linked {
         let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
         linkat(AT_FDCWD, unnamed.as_str(), parent, name, AtFlags::AT_SYMLINK_FOLLOW)?;
@@ -150,8 +176,9 @@ fn is_untouched(held: &Held) -> bool {
 
 /// Locks the placeholder of another run. `None`: not now, or it has gone, look again.
 fn join(path: &Path, ours: &Manifest) -> nix::Result<Option<Held>> {
-    let file = match open_existing(path) {
-        Ok(file) => file,
+    let (file, parent, name) = match open_existing(path) {
+        Ok(opened) => opened,
+        Err(errno) if is_shortage(errno) => return Err(errno),
         Err(Errno::ENOENT) => return Ok(None),
         Err(_) => return Err(Errno::EEXIST),
     };
@@ -159,7 +186,7 @@ fn join(path: &Path, ours: &Manifest) -> nix::Result<Option<Held>> {
     let entries = manifest::entries(Some(ours));
     let listed: Vec<_> = entries.iter().filter(|entry| entry.placeholder.path == path).collect();
     if listed.iter().any(|entry| entry.made == Some(identity)) {
-        lock_shared(path, file)
+        lock_shared(path, file, &parent, name)
     } else if listed.iter().any(|entry| entry.made.is_none()) {
         // Perhaps just made, and about to be noted.
         Ok(None)
@@ -170,7 +197,7 @@ fn join(path: &Path, ours: &Manifest) -> nix::Result<Option<Held>> {
 }
 
 /// Takes the shared lock, and looks that the file is still the one of that name.
-fn lock_shared(path: &Path, file: File) -> nix::Result<Option<Held>> {
+fn lock_shared(path: &Path, file: File, parent: &OwnedFd, name: &Path) -> nix::Result<Option<Held>> {
     match file.try_lock_shared() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => return Ok(None),
@@ -179,28 +206,25 @@ fn lock_shared(path: &Path, file: File) -> nix::Result<Option<Held>> {
     let found = metadata(&file)?;
     let held =
         Held { path: path.to_owned(), file, directory: found.is_dir(), identity: Identity::of(&found) };
-    Ok(is_in_place(&held).then_some(held))
+    Ok(is_in_place(&held, parent, name).then_some(held))
 }
 
-/// Removes it under an exclusive lock. False if somebody else has a lock.
-fn try_remove(held: &Held) -> bool {
+/// Removes it under an exclusive lock. False if somebody else has a lock, an error if it cannot be looked at now.
+fn try_remove(held: &Held) -> nix::Result<bool> {
     if let Err(TryLockError::WouldBlock) = held.file.try_lock() {
-        return false;
+        return Ok(false);
     }
-    if (held.directory || is_untouched(held)) && is_in_place(held) {
-        let flag = if held.directory { UnlinkatFlags::RemoveDir } else { UnlinkatFlags::NoRemoveDir };
+    let (parent, name) = split(&held.path)?;
+    if (held.directory || is_untouched(held)) && is_in_place(held, &parent, name) {
         // A folder that is in use by now stays.
-        let _ = split(&held.path)
-            .and_then(|(parent, name)| with_permission(&parent, || unlinkat(&parent, name, flag)));
+        let _ = with_permission(&parent, || unlinkat(&parent, name, removal(held.directory)));
     }
-    true
+    Ok(true)
 }
 
-fn is_in_place(held: &Held) -> bool {
-    split(&held.path).is_ok_and(|(parent, name)| {
-        fstatat(&parent, name, AtFlags::AT_SYMLINK_NOFOLLOW).is_ok_and(|named| {
-            metadata(&held.file).is_ok_and(|open| named.st_dev == open.dev() && named.st_ino == open.ino())
-        })
+fn is_in_place(held: &Held, parent: &OwnedFd, name: &Path) -> bool {
+    fstatat(parent, name, AtFlags::AT_SYMLINK_NOFOLLOW).is_ok_and(|named| {
+        metadata(&held.file).is_ok_and(|open| named.st_dev == open.dev() && named.st_ino == open.ino())
     })
 }
 
@@ -230,10 +254,11 @@ fn split(path: &Path) -> nix::Result<(OwnedFd, &Path)> {
     Ok((open_below(root, parent)?, Path::new(name)))
 }
 
-fn open_existing(path: &Path) -> nix::Result<File> {
+fn open_existing(path: &Path) -> nix::Result<(File, OwnedFd, &Path)> {
     let (parent, name) = split(path)?;
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
-    openat(parent, name, flags, Mode::empty()).map(File::from)
+    let file = openat(&parent, name, flags, Mode::empty())?;
+    Ok((File::from(file), parent, name))
 }
 
 fn metadata(file: &File) -> nix::Result<Metadata> {
