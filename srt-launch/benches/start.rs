@@ -5,8 +5,8 @@
 //! The programs take turns, so that whatever else the machine does falls on all of them alike; what counts is the last
 //! column. Each runs in an empty folder, with an empty home, a bare environment and settings by default.
 //!
-//! All are copied first, bubblewrap too, as for an installation: what a linker has written lies in the page cache in
-//! single pages, what was copied in larger pieces, and maps faster. The last row is the program as the linker left it.
+//! All are copied first, bubblewrap too, as for an installation: what was copied lies in the page cache in large pieces
+//! and maps fast, what a linker has written perhaps in single pages. The last row is the program as the linker left it.
 
 use std::env;
 use std::error::Error;
