@@ -15,7 +15,6 @@ use crate::apply::{Failure, Step};
 use crate::args::LaunchArgs;
 use crate::interpreter::Reason;
 use crate::launch::{self, Outcome, Uplink};
-use crate::limits::PLAN_ATTEMPTS;
 use crate::plan::{Explanation, Inputs, Network, edit, trust_environment};
 use crate::prepare::{self, PrepareError, Voice, Wishes};
 use crate::proxy::{Ignored, Relay, RelayTarget, report};
@@ -166,43 +165,44 @@ pub fn run(
         edit(env, &inputs.env_edits);
         trust::provide(ca_pem, roots.as_deref(), &extra)
     };
-    let mut attempts = 0;
-    loop {
-        attempts += 1;
-        let plan = prepare::plan(inputs)?;
-        if attempts == 1 {
+    let mut told = false;
+    let result = prepare::until_a_plan_fits(inputs, |plan| {
+        if !std::mem::replace(&mut told, true) {
             prepare::tell(&plan, voice)?;
         }
         let again = uplink.try_clone()?;
+        let uplink = std::mem::replace(&mut uplink, again);
         let mut warnings = Vec::new();
         let result = launch::run(plan, argv, uplink, &trusting, &mut |text| warnings.push(text.to_owned()));
         for warning in warnings {
             voice.warn(&warning)?;
         }
-        match result {
-            Err(failure) if failure.is_stale_plan() && attempts < PLAN_ATTEMPTS => {
-                voice.debug(&format!("{failure}; the files have changed, trying again"));
-                uplink = again;
-            }
-            Ok(outcome) => return Ok(outcome),
-            Err(failure) => {
-                let status = match reason_not_found(&failure, inputs, argv) {
-                    Some(reason) => tell_not_found(&failure, &reason, voice),
-                    None => tell(&failure, voice),
-                };
-                return Ok(Outcome::failed(status));
-            }
+        if let Err(failure) = &result
+            && failure.is_stale_plan()
+        {
+            voice.debug(&format!("{failure}: files have come or gone since they were looked at"));
         }
-    }
+        Ok::<_, Box<dyn std::error::Error>>(result)
+    })?;
+    Ok(result.unwrap_or_else(|failure| {
+        tell(&failure, reason_not_found(&failure, inputs, argv), voice);
+        Outcome::failed(failure.exit_status())
+    }))
 }
 
-/// Says what failed and what to change. Returns the exit status.
-fn tell(failure: &Failure, voice: &Voice) -> i32 {
+/// Says what failed and what to change.
+fn tell(failure: &Failure, not_found: Option<Reason>, voice: &Voice) {
+    let hint = match not_found {
+        Some(reason @ Reason::NoInterpreter(_)) => {
+            return voice.error(&format!("cannot {} {}: {reason}", failure.step, failure.object));
+        }
+        Some(reason @ Reason::Hidden) => Some(reason.to_string()),
+        None => hint::hint(failure).map(str::to_owned),
+    };
     voice.error(failure);
-    if let Some(hint) = hint::hint(failure) {
+    if let Some(hint) = hint {
         voice.error(&format!("hint: {hint}"));
     }
-    failure.exit_status()
 }
 
 /// Why the command was not found, where the system's own words would lead astray.
@@ -213,19 +213,6 @@ fn reason_not_found(failure: &Failure, inputs: &Inputs, argv: &[OsString]) -> Op
     let mut env = inputs.env.clone();
     edit(&mut env, &inputs.env_edits);
     Reason::find(argv.first()?, env.get(OsStr::new("PATH")).map(OsString::as_os_str), &inputs.cwd)
-}
-
-fn tell_not_found(failure: &Failure, reason: &Reason, voice: &Voice) -> i32 {
-    match reason {
-        Reason::NoInterpreter(_) => {
-            voice.error(&format!("cannot {} {}: {reason}", failure.step, failure.object))
-        }
-        Reason::Hidden => {
-            voice.error(failure);
-            voice.error(&format!("hint: {reason}"));
-        }
-    }
-    failure.exit_status()
 }
 
 /// Says what was refused, `ignoreViolations` for this command aside, and in which sandbox if it was given a name.

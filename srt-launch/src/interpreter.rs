@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 
 use nix::unistd::{AccessFlags, access};
 
+use crate::apply::candidates;
+
 /// As many scripts as the kernel lets be each other's interpreters.
 const CHAIN: usize = 5;
 /// What the kernel reads of a script to find its interpreter.
@@ -59,10 +61,7 @@ impl fmt::Display for Reason {
 
 fn look_up(program: &OsStr, path: Option<&OsStr>, cwd: &Path) -> Option<PathBuf> {
     let fits = |file: &PathBuf| file.is_file() && access(file, AccessFlags::X_OK).is_ok();
-    if program.as_bytes().contains(&b'/') {
-        return Some(cwd.join(program)).filter(fits);
-    }
-    std::env::split_paths(path?).map(|folder| cwd.join(folder).join(program)).find(fits)
+    candidates(program, path).into_iter().map(|file| cwd.join(file)).find(fits)
 }
 
 /// What the kernel starts in the file's place; `None` if that is the file itself.

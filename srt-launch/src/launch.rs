@@ -80,9 +80,8 @@ pub fn run(
 ) -> Result<Outcome, Failure> {
     apply::refuse_directories()?;
     if let Some(path) = &plan.missing_temp_dir {
-        apply::make_temp_dir(path)?;
-        // What the settings say of it, and of names in it, is to be planned around what is there.
-        return Err(Errno::ESTALE).during_at(Step::TempDir, "it is there now", path);
+        // By now somebody has removed it, or this plan is one to look at.
+        return Err(Errno::ENOENT).during_at(Step::TempDir, "not there", path);
     }
     let signals = Signals::take()?;
     let terminal = Session::of_caller();

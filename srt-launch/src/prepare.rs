@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use nix::unistd::{Uid, User, geteuid};
 use srt_shared::settings::{DEFAULT_NAME, LoadError, Loaded, Source, load};
 
+use crate::apply::{self, Failure};
 use crate::args::Common;
 use crate::limits::PLAN_ATTEMPTS;
 use crate::placeholders::{self, state_folder};
@@ -158,6 +159,36 @@ pub fn plan(inputs: &Inputs) -> Result<Plan, PrepareError> {
         }
     }
     Err(PrepareError::Overtaken)
+}
+
+/// Hands plans to `run` until one fits: the files that a plan names come and go meanwhile. The directory for temporary
+/// files is there by then.
+pub fn until_a_plan_fits<T, E: From<PrepareError>>(
+    inputs: &Inputs,
+    mut run: impl FnMut(Plan) -> Result<Result<T, Failure>, E>,
+) -> Result<Result<T, Failure>, E> {
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        let result = match plan_with_temp_dir(inputs)? {
+            Ok(plan) => run(plan)?,
+            Err(failure) => Err(failure),
+        };
+        match result {
+            Err(failure) if failure.is_stale_plan() && attempts < PLAN_ATTEMPTS => {}
+            result => return Ok(result),
+        }
+    }
+}
+
+/// What the settings say of that directory, and of names in it, is to be planned around what is there.
+fn plan_with_temp_dir(inputs: &Inputs) -> Result<Result<Plan, Failure>, PrepareError> {
+    let first = plan(inputs)?;
+    let Some(path) = &first.missing_temp_dir else { return Ok(Ok(first)) };
+    Ok(match apply::make_temp_dir(path) {
+        Ok(()) => Ok(plan(inputs)?),
+        Err(failure) => Err(failure),
+    })
 }
 
 /// Tells the warnings of a plan.

@@ -28,14 +28,17 @@ pub const STANDARD_STREAMS: [BorrowedFd<'static>; 3] = {
 /// perhaps of another version.
 #[cfg(static_libc)]
 pub fn use_own_name_services() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
     unsafe extern "C" {
         fn __nss_configure_lookup(database: *const libc::c_char, services: *const libc::c_char) -> c_int;
     }
-    for (database, services) in [(c"hosts", c"files dns"), (c"passwd", c"files")] {
-        // SAFETY: both are NUL-terminated, and copied. No other thread looks something up just now. It
-        // fails only for a database that it does not know.
-        unsafe { __nss_configure_lookup(database.as_ptr(), services.as_ptr()) };
-    }
+    ONCE.call_once(|| {
+        for (database, services) in [(c"hosts", c"files dns"), (c"passwd", c"files")] {
+            // SAFETY: both are NUL-terminated, and copied. Whoever looks something up has called this first, so no other
+            // thread does just now. It fails only for a database that it does not know.
+            unsafe { __nss_configure_lookup(database.as_ptr(), services.as_ptr()) };
+        }
+    });
 }
 
 /// The C library is a shared one, and loads modules of its own version.

@@ -37,7 +37,7 @@ impl Command {
             line.extend_from_slice(value.as_bytes());
             c_string(line)
         });
-        let path = plan.env.get(OsStr::new("PATH")).map_or(OsStr::new(DEFAULT_PATH), OsString::as_os_str);
+        let path = plan.env.get(OsStr::new("PATH")).map(OsString::as_os_str);
         Ok(Self {
             program: program.clone(),
             candidates: candidates(program, path)
@@ -82,14 +82,16 @@ impl Command {
     }
 }
 
-fn candidates(program: &OsStr, path: &OsStr) -> Vec<OsString> {
+/// Where a program may be, in order. Without a `/` in it that is in the folders of `PATH`.
+pub fn candidates(program: &OsStr, path: Option<&OsStr>) -> Vec<OsString> {
     if program.is_empty() {
         return Vec::new();
     }
     if program.as_bytes().contains(&b'/') {
         return vec![program.to_owned()];
     }
-    path.as_bytes()
+    path.unwrap_or(OsStr::new(DEFAULT_PATH))
+        .as_bytes()
         .split(|byte| *byte == b':')
         .map(|folder| if folder.is_empty() { b"." } else { folder })
         .map(|folder| Path::new(OsStr::from_bytes(folder)).join(program).into_os_string())
@@ -103,14 +105,16 @@ mod tests {
     #[test]
     fn programs_are_looked_for_as_shells_do_it() {
         for (program, path, want) in [
-            ("ls", "/a:/b", &["/a/ls", "/b/ls"][..]),
-            ("ls", "/a::b", &["/a/ls", "./ls", "b/ls"]),
-            ("./ls", "/a:/b", &["./ls"]),
-            ("/bin/ls", "/a", &["/bin/ls"]),
-            ("d/ls", "/a", &["d/ls"]),
-            ("", "/a:/b", &[]),
+            ("ls", Some("/a:/b"), &["/a/ls", "/b/ls"][..]),
+            ("ls", Some("/a::b"), &["/a/ls", "./ls", "b/ls"]),
+            ("ls", None, &["/usr/local/bin/ls", "/usr/bin/ls", "/bin/ls"]),
+            ("ls", Some(""), &["./ls"]),
+            ("./ls", Some("/a:/b"), &["./ls"]),
+            ("/bin/ls", Some("/a"), &["/bin/ls"]),
+            ("d/ls", Some("/a"), &["d/ls"]),
+            ("", Some("/a:/b"), &[]),
         ] {
-            assert_eq!(candidates(program.as_ref(), path.as_ref()), want, "{program:?} in {path:?}");
+            assert_eq!(candidates(program.as_ref(), path.map(OsStr::new)), want, "{program:?} in {path:?}");
         }
     }
 }

@@ -17,7 +17,7 @@ use std::path::Path;
 
 use nix::sys::prctl;
 
-pub use command::Command;
+pub use command::{Command, candidates};
 use dev::Dev;
 pub use failure::{During, Failure, Step, SystemError};
 pub use fds::close_all_but;

@@ -20,7 +20,6 @@ use srt_shared::settings::{Loaded, Source, load};
 use crate::apply::Failure;
 use crate::compose::Proxy;
 use crate::launch::{self, Uplink};
-use crate::limits::PLAN_ATTEMPTS;
 use crate::plan::{Inputs, Network};
 use crate::{exit, hint, prepare, say};
 use canary::{Canary, Scene};
@@ -219,17 +218,10 @@ fn send_in(
     let mut argv: Vec<OsString> = ["/proc/self/exe", "check", INSIDE].map(Into::into).into();
     argv.extend(words);
     let trust = |_: &str, _: &mut _| Vec::new();
-    let mut attempts = 0;
-    loop {
-        attempts += 1;
-        let plan = prepare::plan(inputs)?;
+    prepare::until_a_plan_fits(inputs, |plan| {
         let mut warn = |text: &str| say::err(format_args!("srt check: {text}"));
-        match launch::run(plan, &argv, uplink()?, &trust, &mut warn) {
-            // As in every run: files that the plan names come and go meanwhile.
-            Err(failure) if failure.is_stale_plan() && attempts < PLAN_ATTEMPTS => {}
-            result => return Ok(result.map(|outcome| outcome.status)),
-        }
-    }
+        Ok(launch::run(plan, &argv, uplink()?, &trust, &mut warn).map(|outcome| outcome.status))
+    })
 }
 
 impl Drop for Cage {

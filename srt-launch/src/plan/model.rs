@@ -9,10 +9,10 @@ pub const PROVIDED: &str = "/dev/srt";
 
 /// Everything the apply step needs; owned, no borrowed paths.
 ///
-/// The apply step works in this order: the temporary directory and placeholders on the host, the clone of the host's tree (read-only
-/// unless [`Root::writable`]), the sandbox's own `/proc` and `/dev`, then [`Plan::mounts`] one after the other.
-/// A mount whose target is missing in the sandbox's own `/proc` or `/dev` is left out; any other failure ends
-/// the run before the command starts.
+/// The apply step works in this order: placeholders on the host, the clone of the host's tree (read-only unless
+/// [`Root::writable`]), the sandbox's own `/proc` and `/dev`, then [`Plan::mounts`] one after the other. A mount whose
+/// target is missing in the sandbox's own `/proc` or `/dev` is left out; any other failure ends the run before the
+/// command starts. The directory for temporary files has to be there already ([`Plan::missing_temp_dir`]).
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// How the clone of the host's tree is mounted.

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use srt_launch::launch::{self, Uplink};
-use srt_launch::limits::PLAN_ATTEMPTS;
 use srt_launch::plan::{Inputs, Isolation, MountKind, Plan, SeccompRule};
 use srt_launch::{exit, prepare};
 use srt_shared::settings::{Source, load};
@@ -39,20 +38,16 @@ fn run() -> Result<i32, Box<dyn Error>> {
     let uid = nix::unistd::geteuid().as_raw();
     let mut inputs = Inputs::new(loaded.settings, home, env::current_dir()?, uid);
     inputs.env = env::vars_os().collect();
-    let mut attempts = 0;
-    loop {
-        attempts += 1;
-        let mut plan = prepare::plan(&inputs)?;
+    // Other tests make and remove files meanwhile.
+    let result = prepare::until_a_plan_fits(&inputs, |mut plan| {
         for wall in &walls {
             take_out(&mut plan, wall)?;
         }
         let trust = |_: &str, _: &mut _| Vec::new();
-        match launch::run(plan, &command, Uplink::None, &trust, &mut |text| eprintln!("{text}")) {
-            // Other tests make and remove files meanwhile.
-            Err(failure) if failure.is_stale_plan() && attempts < PLAN_ATTEMPTS => {}
-            result => return Ok(result?.status),
-        }
-    }
+        let mut warn = |text: &str| eprintln!("{text}");
+        Ok::<_, Box<dyn Error>>(launch::run(plan, &command, Uplink::None, &trust, &mut warn))
+    })?;
+    Ok(result?.status)
 }
 
 fn take_out(plan: &mut Plan, wall: &str) -> Result<(), String> {
