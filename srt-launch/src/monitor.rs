@@ -7,7 +7,7 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, raise, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::sys::wait::waitpid;
+use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::getpgrp;
 
 use crate::apply::{During, Failure, Session, Step, set_position};
@@ -86,6 +86,7 @@ pub fn watch(
     warn: &mut dyn FnMut(&str),
 ) -> Result<i32, Failure> {
     let mut failure = None;
+    let mut killed = false;
     let mut deadline: Option<Instant> = None;
     loop {
         let ready = wait(child, channel, signals, keeper, news, deadline);
@@ -118,16 +119,22 @@ pub fn watch(
             failure = Err::<(), _>(Errno::ECHILD)
                 .during(Step::Placeholders, "the process that keeps them ended")
                 .err();
-            kill_all(child);
+            killed = kill_all(child);
         }
         if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-            kill_all(child);
+            killed = kill_all(child);
             deadline = None;
         }
         if ready.ended {
             channel.receive_rest().into_iter().for_each(|report| note(report, &mut failure, warn));
-            let status = waitpid(child.pid, None).ok().and_then(exit::status).unwrap_or(exit::OWN_FAILURE);
+            let status = waitpid(child.pid, None);
+            if let Ok(WaitStatus::Signaled(_, signal, _)) = status
+                && !killed
+            {
+                failure.get_or_insert_with(|| Failure::killed(signal));
+            }
             session.take_terminal_back();
+            let status = status.ok().and_then(exit::status).unwrap_or(exit::OWN_FAILURE);
             return failure.map_or(Ok(status), Err);
         }
     }
@@ -178,9 +185,9 @@ fn wait(
     Ready { ended, signals, reports, keeper: kept && keeper.is_some(), news: told && news.is_some() }
 }
 
-/// Kills pid 1, and with it everything inside.
-fn kill_all(child: &Child) {
-    let _ = kill(child.pid, Signal::SIGKILL);
+/// Kills pid 1, and with it everything inside. Whether that will be its end.
+fn kill_all(child: &Child) -> bool {
+    kill(child.pid, Signal::SIGKILL).is_ok()
 }
 
 /// The command was stopped, by Ctrl-Z mostly: the shell that waits for us must see us stop, and have the terminal.

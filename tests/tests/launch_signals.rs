@@ -101,6 +101,25 @@ fn a_command_that_does_not_listen_is_killed_after_ten_seconds() {
     assert!((Duration::from_secs(9)..Duration::from_secs(15)).contains(&took), "{took:?}");
 }
 
+/// By the system when memory runs out, for instance. The command's own death looks otherwise.
+#[test]
+fn a_sandbox_killed_from_outside_is_told_from_a_killed_command() {
+    // Nothing to make on the host: the sandbox's first process is the launcher's only child.
+    let sandbox = Sandbox::new(json!({}));
+    let mut command = sandbox.script("echo up; while :; do sleep 1; done");
+    let mut running = Running::start_command({
+        command.stderr(Stdio::piped());
+        command
+    });
+    let launcher = running.pid();
+    let children = std::fs::read_to_string(format!("/proc/{launcher}/task/{launcher}/children")).unwrap();
+    kill(Pid::from_raw(children.trim().parse().unwrap()), Signal::SIGKILL).unwrap();
+    let mut stderr = String::new();
+    running.launcher.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    let text = "srt-launch: cannot keep the sandbox: its first process was killed from outside (SIGKILL)\n";
+    assert_eq!((running.end(), stderr.as_str()), ((String::new(), Some(125)), text));
+}
+
 #[test]
 fn what_was_ignored_stays_ignored() {
     let sandbox = sandbox();

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use nix::errno::Errno;
+use nix::sys::signal::Signal;
 use serde::{Deserialize, Serialize};
 
 use crate::exit;
@@ -21,7 +22,7 @@ pub struct Failure {
     pub errno: i32,
 }
 
-/// The steps of building a sandbox, in order.
+/// The steps of building a sandbox, in order, and then to keep it while the command runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the texts below say what each is")]
 pub enum Step {
@@ -47,12 +48,20 @@ pub enum Step {
     Session,
     Descriptors,
     Command,
+    Keep,
 }
 
 impl Failure {
     /// The proxy's fault or its answer, in its words.
     pub fn proxy(error: &dyn std::error::Error) -> Self {
         Self { step: Step::Proxy, call: error.to_string(), object: String::new(), errno: 0 }
+    }
+
+    /// Somebody outside has killed the sandbox's first process, and so everything in it; the system perhaps, short of
+    /// memory.
+    pub fn killed(signal: Signal) -> Self {
+        let call = format!("its first process was killed from outside ({signal})");
+        Self { step: Step::Keep, call, object: String::new(), errno: 0 }
     }
 
     /// The exit status it ends the run with.
@@ -118,6 +127,7 @@ impl fmt::Display for Step {
             Self::Session => "make a session for the command",
             Self::Descriptors => "close inherited descriptors",
             Self::Command => "run",
+            Self::Keep => "keep the sandbox",
         })
     }
 }
