@@ -5,7 +5,11 @@ use std::fs;
 use nix::errno::Errno;
 use nix::unistd::geteuid;
 
+use srt_shared::settings::LoadError;
+
 use crate::apply::{Failure, Step};
+
+const OPEN_FILES: &str = "raise the limit of open files (ulimit -n)";
 
 /// One line for whoever can change it; `None` where we know nothing.
 pub fn hint(failure: &Failure) -> Option<&'static str> {
@@ -32,7 +36,7 @@ pub fn hint(failure: &Failure) -> Option<&'static str> {
              container's or service's (pids.max, TasksMax), or of memory (ulimit -v)",
             )
         }
-        (_, Errno::EMFILE) => Some("raise the limit of open files (ulimit -n)"),
+        (_, Errno::EMFILE) => Some(OPEN_FILES),
         (Step::Namespaces, Errno::EPERM) if is("/proc/sys/kernel/unprivileged_userns_clone", "0") => {
             Some("unprivileged user namespaces are off: sysctl -w kernel.unprivileged_userns_clone=1")
         }
@@ -57,6 +61,16 @@ pub fn hint(failure: &Failure) -> Option<&'static str> {
         ),
         (_, Errno::ENOSYS) => Some("this kernel is too old: Linux 5.12 or later is needed"),
         _ => None,
+    }
+}
+
+/// The same as a line of its own, where the settings are the first that cannot be opened.
+pub fn without_settings(error: &LoadError) -> String {
+    match error {
+        LoadError::Read { error, .. } if error.raw_os_error() == Some(libc::EMFILE) => {
+            format!("\nhint: {OPEN_FILES}")
+        }
+        _ => String::new(),
     }
 }
 

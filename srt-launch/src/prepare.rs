@@ -14,13 +14,13 @@ use crate::args::Common;
 use crate::limits::PLAN_ATTEMPTS;
 use crate::placeholders::{self, state_folder};
 use crate::plan::{Inputs, Network, Plan, PlanError};
-use crate::{say, sys};
+use crate::{hint, say, sys};
 
 /// Why nothing runs.
 #[derive(Debug, thiserror::Error)]
 pub enum PrepareError {
     /// No settings.
-    #[error(transparent)]
+    #[error("{0}{hint}", hint = hint::without_settings(.0))]
     Settings(#[from] LoadError),
     /// No plan.
     #[error(transparent)]

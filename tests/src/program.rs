@@ -52,7 +52,7 @@ impl Program {
         if let Some(path) = std::env::var_os("PATH") {
             command.env("PATH", path);
         }
-        sys::reset_signals(&mut command);
+        sys::reset_inherited(&mut command);
         Self { command, input: Vec::new(), fds: Vec::new() }
     }
 

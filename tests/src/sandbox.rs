@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::binary::binary;
-use crate::sys::reset_signals;
+use crate::sys::reset_inherited;
 
 /// Everything one test of the launcher needs; removed when it goes.
 #[derive(Debug)]
@@ -93,7 +93,7 @@ impl Sandbox {
             command.env("PATH", path);
         }
         command.current_dir(self.path("work")).stdin(Stdio::null());
-        reset_signals(&mut command);
+        reset_inherited(&mut command);
         command
     }
 }

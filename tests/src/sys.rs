@@ -28,15 +28,19 @@ pub fn inherit(command: &mut Command, fds: Vec<OwnedFd>) {
     unsafe { command.pre_exec(keep_open) };
 }
 
-/// Lets the child begin with the signals of a terminal as they are by default. Whoever started the tests may have had them
-/// ignored (`nohup`, a script's `&`), and ignored signals stay so across an exec.
-pub fn reset_signals(command: &mut Command) {
-    // SAFETY: between fork and exec the closure only calls sigaction, which is async-signal-safe, and sets no handler.
+/// Lets the child begin without what this process happens to have from whoever started the tests: signals of a terminal
+/// that are ignored (`nohup`, a script's `&`) stay so across an exec, and open descriptors would count against a limit of
+/// them. What [`inherit`] is asked for afterwards it still gets.
+pub fn reset_inherited(command: &mut Command) {
+    // SAFETY: between fork and exec the closure only makes system calls, and sets no handler.
     unsafe {
         command.pre_exec(|| {
             for which in [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT] {
                 signal(which, SigHandler::SigDfl)?;
             }
+            // Closed with the exec: the standard library still has one open to tell that it failed.
+            let flags = libc::CLOSE_RANGE_CLOEXEC;
+            Errno::result(libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, flags))?;
             Ok(())
         })
     };

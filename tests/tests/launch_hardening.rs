@@ -4,7 +4,8 @@
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{PermissionsExt, chown};
-use std::process::Stdio;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use serde_json::json;
 use srt_tests::binary::binary;
@@ -125,16 +126,48 @@ fn memory_of_the_machine_is_not_shown_to_root() {
     assert_eq!(run(&mut sandbox.script(script)).1, "");
 }
 
+/// A command whose `/` and `/dev/shm` are its own, the latter a folder of the test. A run that may write everywhere makes
+/// placeholders in `/`, and keeps those of every other run that it hears of: of all tests that run at the same time.
+fn in_own_root(sandbox: &Sandbox, shared: &Path, inner: &Command) -> Command {
+    let script = "set -e
+        shared=$1 work=$PWD
+        shift
+        mount -t tmpfs none /mnt
+        for entry in /*; do
+            if [ -L \"$entry\" ]; then
+                cp -P \"$entry\" \"/mnt$entry\"
+            elif [ -d \"$entry\" ] && [ \"$entry\" != /mnt ]; then
+                mkdir \"/mnt$entry\"
+                mount --rbind \"$entry\" \"/mnt$entry\"
+            fi
+        done
+        mkdir /mnt/mnt
+        cd /mnt
+        pivot_root . mnt
+        umount -l mnt
+        mount --bind \"$shared\" /dev/shm
+        cd \"$work\"
+        exec \"$@\"";
+    let mut command = sandbox.command("unshare");
+    command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"]).arg(shared);
+    command.arg(inner.get_program()).args(inner.get_args());
+    command
+}
+
 /// Where everything is writable, denies in `/proc` and the state of another run bring back neither the host's `/proc`
 /// nor its `/dev`.
 #[test]
 fn a_writable_root_has_its_own_proc_and_dev() {
     let other = Sandbox::new(json!({"allowWrite": ["."], "denyWrite": ["absent"]}));
-    let mut other =
-        other.script("echo up; read -r _").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let shared = other.path("shared");
+    fs::create_dir(&shared).unwrap();
+    let mut command = in_own_root(&other, &shared, &other.script("echo up; read -r _"));
+    let mut long = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
-    BufReader::new(other.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    BufReader::new(long.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert_eq!(line, "up\n");
+    let states = || fs::read_dir(&shared).unwrap().count();
+    assert_eq!(states(), 1, "the state of that run");
     let script = "exec 2>/dev/null
         [ $(ls -d /proc/[0-9]* | wc -l) -lt 9 ] || echo processes of the host
         [ -z \"$(ls -A /dev/shm)\" ] || echo its memory
@@ -143,11 +176,12 @@ fn a_writable_root_has_its_own_proc_and_dev() {
         true";
     for lists in [json!({"disabled": true}), json!({"allowWrite": ["/"], "denyRead": ["/proc/cpuinfo"]})] {
         let sandbox = Sandbox::new(lists.clone());
-        let (status, stdout, stderr) = run(&mut sandbox.script(script));
+        let (status, stdout, stderr) = run(&mut in_own_root(&sandbox, &shared, &sandbox.script(script)));
         assert_eq!((status, stdout.as_str()), (Some(0), ""), "{lists}: {stderr}");
     }
-    drop(other.stdin.take());
-    other.wait().unwrap();
+    drop(long.stdin.take());
+    long.wait().unwrap();
+    assert_eq!(states(), 0);
 }
 
 /// Runs of other users in the same folder must see what is a placeholder.

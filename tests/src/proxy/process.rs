@@ -54,6 +54,7 @@ impl Starter {
     pub fn bare() -> Self {
         let mut command = Command::new(binary("srt-proxy"));
         command.env_clear();
+        sys::reset_inherited(&mut command);
         Self { command, fds: Vec::new(), listener: None, events: None, deaf: false }
     }
 
@@ -66,6 +67,7 @@ impl Starter {
     /// decider's; what the other functions add are arguments and descriptors of the proxy.
     pub fn under_decider(rules: &Path, log: Option<&Path>) -> Self {
         let mut command = Command::new(binary("srt-decider-example"));
+        sys::reset_inherited(&mut command);
         command.env_clear().arg("--rules").arg(rules);
         if let Some(log) = log {
             command.arg("--log").arg(log);

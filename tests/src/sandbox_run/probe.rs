@@ -28,6 +28,7 @@ impl Probe {
     /// Starts it in a sandbox of its own, attached to `proxy`.
     pub fn attached(folder: &Folder, proxy: &AttachProxy, name: &str, allow: &[&str]) -> Self {
         let mut command = Command::new(binary("srt-launch"));
+        sys::reset_inherited(&mut command);
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap());
         command.env("HOME", folder.home()).current_dir(folder.work());
         let socket = proxy.attach_socket();
