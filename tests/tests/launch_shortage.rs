@@ -45,3 +45,16 @@ fn what_was_made_and_cannot_be_looked_at_is_taken_back() {
     assert!(stderr.starts_with("srt-launch: cannot make the "), "{stderr}");
     assert_eq!(left(&sandbox), [""; 0]);
 }
+
+#[test]
+fn a_folder_that_cannot_be_listed_now_is_not_an_empty_one() {
+    let allowed = ["/usr", "/bin", "/lib", "/lib64"];
+    let sandbox = Sandbox::new(json!({"denyRead": ["/"], "allowRead": allowed}));
+    let secret = sandbox.write("outside/secret", "secret\n");
+    let script = format!("exec 2>/dev/null; cat {}; echo ran", secret.display());
+    assert_eq!(run(&mut sandbox.script(&script)).1, "ran\n");
+    let (status, stdout, stderr) =
+        run_refused(sandbox.script(&script), libc::SYS_getdents64, None, Errno::ENOMEM);
+    assert_eq!((status, stdout.as_str()), (Some(125), ""), "{stderr}");
+    assert!(stderr.contains("nothing is run"), "{stderr}");
+}
