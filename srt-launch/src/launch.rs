@@ -127,7 +127,8 @@ pub fn run(
     let mut outside = outside.expect("invariant: only the child took it");
     keeper = vacancy.map(|vacancy| vacancy.fill(&plan.placeholders, &child)).transpose()?;
     let mut news = way_out.serve()?;
-    outside.send(Order::Go);
+    // Pid 1 would wait for it without end, and we for pid 1.
+    outside.send(Order::Go).during(Step::Launch, "write")?;
     // While others work, and not when everybody waits for us.
     drop(plan);
     let status = monitor::watch(&child, &mut outside, &signals, terminal, keeper.as_ref(), &mut news, warn);

@@ -58,3 +58,16 @@ fn a_folder_that_cannot_be_listed_now_is_not_an_empty_one() {
     assert_eq!((status, stdout.as_str()), (Some(125), ""), "{stderr}");
     assert!(stderr.contains("nothing is run"), "{stderr}");
 }
+
+#[test]
+fn an_order_that_is_lost_ends_the_run() {
+    // Else there is another write of one byte.
+    let sandbox = Sandbox::new(json!({"allowWrite": ["."]})).with("allowNestedUserNamespaces", json!(true));
+    let inner = sandbox.script("echo ran");
+    let mut command = sandbox.command("timeout");
+    command.args(["-s", "KILL", "60"]).arg(inner.get_program()).args(inner.get_args());
+    let (status, stdout, stderr) = run_refused(command, libc::SYS_write, Some((2, 1)), Errno::ENOMEM);
+    assert_eq!((status, stdout.as_str()), (Some(125), ""), "{stderr}");
+    assert!(stderr.starts_with("srt-launch: cannot prepare the launch: write: "), "{stderr}");
+    assert_eq!(left(&sandbox), [""; 0]);
+}
