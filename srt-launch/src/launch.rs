@@ -13,7 +13,7 @@ use crate::apply::{self, Caller, Command, During, Failure, Session, Step};
 use crate::channel::{self, Order, Report};
 use crate::init;
 use crate::monitor::{self, Signals};
-use crate::placeholders::Vacancy;
+use crate::placeholders::{self, Vacancy};
 use crate::plan::{Network, Plan, Provided};
 use crate::proxy::{self, News, Relay, Told};
 use crate::sys;
@@ -133,6 +133,10 @@ pub fn run(
     drop(plan);
     let status = monitor::watch(&child, &mut outside, &signals, terminal, keeper.as_ref(), &mut news, warn);
     drop(keeper);
+    if status.is_err() {
+        // A keeper that was killed leaves its placeholders, and nobody inside is left to take their place.
+        placeholders::sweep();
+    }
     let told = news.finish();
     Ok(Outcome { status: status?, told })
 }
