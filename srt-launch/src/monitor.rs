@@ -7,7 +7,7 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, raise, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::sys::wait::waitpid;
+use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::getpgrp;
 
 use crate::apply::{During, Failure, Session, Step, set_position};
@@ -87,6 +87,7 @@ pub fn watch(
 ) -> Result<i32, Failure> {
     let mut failure = None;
     let mut deadline: Option<Instant> = None;
+    let mut killed = false;
     loop {
         let ready = wait(child, channel, signals, keeper, news, deadline);
         if ready.reports {
@@ -120,14 +121,23 @@ pub fn watch(
                 .during(Step::Placeholders, "the process that keeps them ended")
                 .err();
             kill_all(child);
+            killed = true;
         }
         if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             kill_all(child);
+            killed = true;
             deadline = None;
         }
         if ready.ended {
             channel.receive_rest().into_iter().for_each(|report| note(report, &mut failure, warn));
-            let status = waitpid(child.pid, None).ok().and_then(exit::status).unwrap_or(exit::OWN_FAILURE);
+            let ended = waitpid(child.pid, None);
+            if let Ok(WaitStatus::Signaled(_, signal, _)) = ended
+                && !killed
+            {
+                // Or it would look as if the command had been.
+                warn(&format!("{signal} ended the sandbox's first process and all in it; is memory short?"));
+            }
+            let status = ended.ok().and_then(exit::status).unwrap_or(exit::OWN_FAILURE);
             session.take_terminal_back();
             return failure.map_or(Ok(status), Err);
         }

@@ -149,6 +149,28 @@ fn nothing_outlives_the_command() {
 }
 
 #[test]
+fn the_end_of_the_first_process_is_told_from_the_commands() {
+    // Nothing is writable, so there is no keeper.
+    let sandbox = Sandbox::new(json!({}));
+    for (script, told) in [("echo up; kill -9 $$", false), ("echo up; read -r", true)] {
+        let mut command = sandbox.script(script);
+        let mut launcher =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        launcher.stdout.as_mut().unwrap().read_exact(&mut [0; 3]).unwrap();
+        if told {
+            let children = format!("/proc/{0}/task/{0}/children", launcher.id());
+            let first = std::fs::read_to_string(children).unwrap().trim().parse().unwrap();
+            kill(Pid::from_raw(first), Signal::SIGKILL).unwrap();
+        }
+        let output = launcher.wait_with_output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(137), "{stderr}");
+        assert_eq!(stderr.contains("SIGKILL ended the sandbox's first process"), told, "{stderr}");
+        assert_eq!(stderr.lines().count(), usize::from(told), "{stderr}");
+    }
+}
+
+#[test]
 fn nothing_outlives_a_killed_launcher() {
     let sandbox = sandbox();
     let script = "trap '' TERM HUP; setsid sleep 600 & sleep 600 & echo up; wait";
