@@ -107,8 +107,14 @@ pub fn pair() -> Result<(Outside, Inside), Failure> {
 
 impl Outside {
     /// Sends an order. That nobody is left to read it is for others to find out.
-    pub fn send(&self, order: Order) {
-        let _ = (&self.orders).write_all(&[order.to_byte()]);
+    ///
+    /// # Errors
+    /// The order is lost: to keep it takes memory.
+    pub fn send(&self, order: Order) -> io::Result<()> {
+        match (&self.orders).write_all(&[order.to_byte()]) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            result => result,
+        }
     }
 
     /// What becomes readable when there are reports.
@@ -192,7 +198,7 @@ mod tests {
         let stopped = Report::Stopped { signal: 20, foreground: true };
         inside.send(&stopped);
         assert_eq!(outside.receive(), [Report::Warning("a\nb".to_owned()), stopped.clone()]);
-        outside.send(Order::Signal(Signal::SIGTERM));
+        outside.send(Order::Signal(Signal::SIGTERM)).unwrap();
         assert_eq!(inside.receive(), Some(Order::Signal(Signal::SIGTERM)));
         inside.send(&stopped);
         drop(inside);

@@ -36,6 +36,14 @@ pub fn hint(failure: &Failure) -> Option<&'static str> {
              container's or service's (pids.max, TasksMax), or of memory (ulimit -v)",
             )
         }
+        (Step::Placeholders, Errno::EROFS | Errno::ENOSPC | Errno::EDQUOT | Errno::EACCES)
+            if failure.call.contains("manifest") =>
+        {
+            Some(
+                "runs note there which files they have made: make it writable, or give it space (mount -o remount,size=)",
+            )
+        }
+        (Step::UserMap, Errno::ENOENT) => Some("/proc is needed: mount -t proc proc /proc"),
         (_, Errno::EMFILE) => Some(OPEN_FILES),
         (Step::Namespaces, Errno::EPERM) if is("/proc/sys/kernel/unprivileged_userns_clone", "0") => {
             Some("unprivileged user namespaces are off: sysctl -w kernel.unprivileged_userns_clone=1")

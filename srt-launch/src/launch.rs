@@ -13,7 +13,7 @@ use crate::apply::{self, Caller, Command, During, Failure, Session, Step};
 use crate::channel::{self, Order, Report};
 use crate::init;
 use crate::monitor::{self, Signals};
-use crate::placeholders::Vacancy;
+use crate::placeholders::{self, Vacancy};
 use crate::plan::{Network, Plan, Provided};
 use crate::proxy::{self, News, Relay, Told};
 use crate::sys;
@@ -126,11 +126,16 @@ pub fn run(
     let mut outside = outside.expect("invariant: only the child took it");
     keeper = vacancy.map(|vacancy| vacancy.fill(&plan.placeholders, &child)).transpose()?;
     let mut news = way_out.serve()?;
-    outside.send(Order::Go);
+    // Pid 1 would wait for it without end, and we for pid 1.
+    outside.send(Order::Go).during(Step::Launch, "write")?;
     // While others work, and not when everybody waits for us.
     drop(plan);
     let status = monitor::watch(&child, &mut outside, &signals, terminal, keeper.as_ref(), &mut news, warn);
     drop(keeper);
+    if status.is_err() {
+        // A keeper that was killed leaves its placeholders, and nobody inside is left to take their place.
+        placeholders::sweep();
+    }
     let told = news.finish();
     Ok(Outcome { status: status?, told })
 }

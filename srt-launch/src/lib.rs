@@ -25,6 +25,7 @@ pub mod plan;
 pub mod prepare;
 pub mod proxy;
 pub mod say;
+pub mod shortage;
 pub mod subcommand;
 mod sys;
 pub mod trust;

@@ -107,7 +107,8 @@ pub fn watch(
         if ready.signals {
             while let Ok(Some(info)) = signals.fd.read_signal() {
                 let Ok(signal) = Signal::try_from(info.ssi_signo as i32) else { continue };
-                channel.send(Order::Signal(signal));
+                // One that is lost is followed by the end of the patience, if it was to end the command.
+                let _ = channel.send(Order::Signal(signal));
                 if ENDING.contains(&signal) {
                     deadline.get_or_insert_with(|| Instant::now() + GRACE);
                 }
@@ -206,5 +207,5 @@ fn stop_with_the_command(signal: i32, foreground: bool, session: Session, channe
         Ok(signal @ (Signal::SIGTTIN | Signal::SIGTTOU)) => signal,
         _ => Signal::SIGTSTP,
     });
-    channel.send(Order::Resume { foreground: session.in_foreground() });
+    let _ = channel.send(Order::Resume { foreground: session.in_foreground() });
 }

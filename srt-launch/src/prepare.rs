@@ -31,6 +31,9 @@ pub enum PrepareError {
     /// Other runs start and end in the same folders faster than a plan is made.
     #[error("other sandboxes make and remove mount points in the same folders all the time; try again")]
     Overtaken,
+    /// A plan would take them for files that stay.
+    #[error("cannot list the mount points that other sandboxes have made: {0}; nothing is run, try again")]
+    InUse(std::io::Error),
     /// There is no folder to be in.
     #[error("the working directory cannot be found: {0}")]
     WorkingDirectory(std::io::Error),
@@ -152,9 +155,10 @@ pub fn plan(inputs: &Inputs) -> Result<Plan, PrepareError> {
     placeholders::sweep();
     let mut inputs = inputs.clone();
     for _ in 0..PLAN_ATTEMPTS {
-        inputs.foreign_placeholders = placeholders::in_use();
+        inputs.foreign_placeholders = placeholders::in_use().map_err(PrepareError::InUse)?;
         let plan = Plan::compute(&inputs)?;
-        if !placeholders::overtaken(&plan, &inputs.foreign_placeholders) {
+        let overtaken = placeholders::overtaken(&plan, &inputs.foreign_placeholders);
+        if !overtaken.map_err(PrepareError::InUse)? {
             return Ok(plan);
         }
     }
@@ -204,7 +208,10 @@ pub fn tell(plan: &Plan, voice: &Voice) -> Result<(), PrepareError> {
 
 fn is_placeholder(path: &Path) -> bool {
     let empty = path.symlink_metadata().is_ok_and(|found| found.is_file() && found.len() == 0);
-    empty && path.canonicalize().is_ok_and(|path| placeholders::in_use().iter().any(|one| one.path == path))
+    empty
+        && path
+            .canonicalize()
+            .is_ok_and(|path| placeholders::in_use().is_ok_and(|all| all.iter().any(|one| one.path == path)))
 }
 
 fn home() -> Result<PathBuf, PrepareError> {

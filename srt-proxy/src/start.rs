@@ -2,7 +2,8 @@
 //! says hello, the roots when an upstream will need them.
 
 use std::io;
-use std::process::ExitCode;
+use std::panic;
+use std::process::{self, ExitCode};
 use std::sync::Arc;
 
 use srt_shared::secret::Secret;
@@ -89,6 +90,7 @@ pub fn fail(status: u8, error: &dyn std::error::Error) -> ExitCode {
 pub fn run(config: Config) -> Result<(), StartError> {
     sys::tune_allocator();
     fds::raise_limit();
+    end_where_it_panics();
     // When a burst of verdicts wakes hundreds of requests at once, the first of them have their upstream's answer
     // long before the last has been polled; looking for events only every 61 polls would let these wait.
     let runtime =
@@ -97,6 +99,23 @@ pub fn run(config: Config) -> Result<(), StartError> {
     // Blocking tasks (a name being looked up) must not hold up the exit.
     runtime.shutdown_background();
     result
+}
+
+/// Ends the process where it panics for want of a thread or a descriptor, until it serves.
+///
+/// Tokio panics then, and while its `build` unwinds waits for the threads it has already: for ever, in a process that does
+/// not look yet whether it is to end.
+fn end_where_it_panics() {
+    panic::set_hook(Box::new(|panic| {
+        let payload = panic.payload();
+        let text = payload.downcast_ref::<String>().map(String::as_str);
+        let reason = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("panicked");
+        log::tell(format_args!(
+            "cannot start: {reason}; raise the limit of open files (ulimit -n), of processes (ulimit -u, pids.max) or \
+             of memory (ulimit -v)"
+        ));
+        process::exit(FAILED.into());
+    }));
 }
 
 async fn run_async(config: Config) -> Result<(), StartError> {
@@ -131,6 +150,7 @@ async fn run_async(config: Config) -> Result<(), StartError> {
     let governor = govern(settings.as_ref(), decider, leaves, config)?;
     let common =
         Arc::new(Common { governor, dialler, server_tls: ServerTls::new(), tunnels: Slots::default() });
+    drop(panic::take_hook());
     info!("serving");
 
     let alone = listener.is_none();

@@ -46,6 +46,48 @@ pub fn reset_inherited(command: &mut Command) {
     };
 }
 
+/// Has the kernel refuse the child, and all it starts, a system call: always, or where the argument of this number has this
+/// value.
+pub fn refuse(command: &mut Command, call: i64, argument: Option<(u32, u32)>, errno: Errno) {
+    const LOAD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
+    const IF_EQUAL: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
+    const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
+    /// Where the arguments start in `struct seccomp_data`, of 64 bits each.
+    const ARGUMENTS: u32 = 16;
+    let instruction = |code: u32, jf: usize, k: u32| libc::sock_filter {
+        code: u16::try_from(code).expect("a code"),
+        jt: 0,
+        jf: u8::try_from(jf).expect("a short way"),
+        k,
+    };
+    let values = [(0, u32::try_from(call).expect("a number"))]
+        .into_iter()
+        .chain(argument.map(|(at, value)| (ARGUMENTS + 8 * at, value)));
+    let tests: Vec<_> = values.collect();
+    let mut filter = Vec::new();
+    for (done, (at, value)) in tests.iter().enumerate() {
+        filter.push(instruction(LOAD, 0, *at));
+        // Past the tests that are left and the refusal.
+        filter.push(instruction(IF_EQUAL, 2 * (tests.len() - done - 1) + 1, *value));
+    }
+    filter.push(instruction(RETURN, 0, libc::SECCOMP_RET_ERRNO | errno as u32));
+    filter.push(instruction(RETURN, 0, libc::SECCOMP_RET_ALLOW));
+    let install = move || {
+        let program = libc::sock_fprog {
+            len: u16::try_from(filter.len()).map_err(|_| Errno::E2BIG)?,
+            filter: filter.as_ptr().cast_mut(),
+        };
+        // SAFETY: numbers, and a program of so many instructions, which the kernel copies.
+        unsafe {
+            Errno::result(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))?;
+            Errno::result(libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program))?;
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec the closure only makes two system calls; it does not allocate.
+    unsafe { command.pre_exec(install) };
+}
+
 /// A copy of a descriptor, under the first free number from `number` on.
 pub fn copy_from(number: RawFd, fd: impl AsFd) -> OwnedFd {
     let copy = fcntl(fd, FcntlArg::F_DUPFD_CLOEXEC(number)).expect("a free descriptor");

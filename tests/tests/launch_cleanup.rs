@@ -4,12 +4,15 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::json;
 use srt_tests::sandbox::{Sandbox, run};
 
@@ -117,6 +120,32 @@ fn launchers_killed_at_random_moments() {
             sleep(Duration::from_millis(10));
         }
     }
+}
+
+/// The child of the launcher that has only one number: the other one is the first process of the sandbox's pid namespace.
+fn keeper_of(launcher: u32) -> Pid {
+    let children = fs::read_to_string(format!("/proc/{launcher}/task/{launcher}/children")).unwrap();
+    let is_keeper = |pid: &&str| {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        status.lines().any(|line| line.split_whitespace().eq(["NSpid:", pid]))
+    };
+    Pid::from_raw(children.split_whitespace().find(is_keeper).unwrap().parse().unwrap())
+}
+
+#[test]
+fn a_killed_keeper_ends_the_run_and_leaves_nothing() {
+    let sandbox = repository();
+    let before = tree(&sandbox.path("work"));
+    let mut command = sandbox.script("echo started; read -r");
+    let mut run =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    run.stdout.as_mut().unwrap().read_exact(&mut [0; 8]).unwrap();
+    kill(keeper_of(run.id()), Signal::SIGKILL).unwrap();
+    let output = run.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(125), "{stderr}");
+    assert!(stderr.contains("the process that keeps them ended"), "{stderr}");
+    assert_eq!(tree(&sandbox.path("work")), before);
 }
 
 #[test]

@@ -57,6 +57,31 @@ fn a_refused_step_is_named_with_what_to_change() {
     }
 }
 
+#[test]
+fn what_the_host_lacks_is_named_with_what_to_change() {
+    let sandbox = Sandbox::new(json!({"allowWrite": ["."]}));
+    for (setup, first, hint) in [
+        (
+            "mount -t tmpfs -o size=4k none /dev/shm && head -c 4096 /dev/zero >/dev/shm/f",
+            "make the mount point of an absent path: write to the manifest: ",
+            "size=",
+        ),
+        (
+            "mount --bind /dev/shm /dev/shm && mount -o remount,bind,ro /dev/shm",
+            "make the mount point of an absent path: make the manifest /dev/shm/srt-",
+            "writable",
+        ),
+        ("mount -t tmpfs none /proc", "map the user into the sandbox: write ", "mount -t proc"),
+    ] {
+        let (status, stdout, stderr) = run(&mut after(&sandbox, setup, &sandbox.script("echo ran")));
+        assert_eq!((status, stdout.as_str()), (Some(125), ""), "{stderr}");
+        let lines: Vec<_> = stderr.lines().collect();
+        assert!(lines[0].starts_with(&format!("srt-launch: cannot {first}")), "{stderr}");
+        assert!(lines[1].starts_with("srt-launch: hint: ") && lines[1].contains(hint), "{stderr}");
+        assert_eq!(std::fs::read_dir(sandbox.path("work")).unwrap().count(), 0, "{setup}");
+    }
+}
+
 /// Whichever step it is that finds no descriptor left: each placeholder takes one, and removing it takes some too. The
 /// launcher may have been given some that others need not have, and closes them only in the sandbox.
 #[test]

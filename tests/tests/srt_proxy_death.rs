@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
-use srt_tests::program::Finished;
+use srt_tests::binary::binary;
+use srt_tests::program::{Finished, Program};
 use srt_tests::proxy::{PATIENCE, TestUpstream};
 use srt_tests::sandbox_run::{AttachProxy, Folder, hello_once, settings};
 
@@ -193,6 +194,38 @@ fn a_proxy_of_many_sandboxes_killed_at_any_moment() {
     }
 }
 
+/// Whichever of its threads is the first that cannot be started.
+#[test]
+fn a_proxy_without_memory_for_its_threads_ends_and_says_why() {
+    let world = World::new();
+    let ends: Vec<_> = (8..48)
+        .step_by(2)
+        .map(|megabytes| {
+            let limit = format!("ulimit -v {}; exec \"$@\"", megabytes << 10);
+            let limited =
+                Program::new("sh").env("HOME", world.folder.home()).current_dir(&world.folder.work());
+            // Of some megabytes each, on any machine.
+            let limited = limited.env("TOKIO_WORKER_THREADS", "4").args(["-c", &limit, "sh"]);
+            let finished = limited.arg(binary("srt")).args(["--", "echo", "ran"]).run();
+            match finished.status.code() {
+                Some(0) => assert_eq!(finished.text(), "ran\n", "{megabytes}: {}", finished.stderr),
+                _ => assert_eq!(finished.text(), "", "{megabytes}: {}", finished.stderr),
+            }
+            finished
+        })
+        .collect();
+    assert!(ends.iter().any(|end| end.status.success()), "{ends:?}");
+    let told: Vec<_> = ends.iter().filter(|end| end.stderr.contains("spawn worker thread")).collect();
+    assert!(!told.is_empty(), "{ends:?}");
+    for end in told {
+        let ours = |line: &str| line.starts_with("srt-proxy: cannot start: ") && line.contains("ulimit -v");
+        let (last, first) = end.stderr.trim_end().rsplit_once('\n').map(|(a, b)| (b, a)).unwrap();
+        assert_eq!(end.status.code(), Some(125), "{end:?}");
+        assert!(first.lines().all(ours) && last.starts_with("srt: cannot lead "), "{end:?}");
+    }
+    world.check_nothing_stays();
+}
+
 #[test]
 fn a_proxy_that_is_not_there_yet_is_warned_of_and_used_once_it_is() {
     let folder = Folder::new(&network());
@@ -235,7 +268,7 @@ fn a_listener_of_the_hosts_is_out_of_reach_with_and_without_a_proxy() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port().to_string();
     let attempt = ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/$0", &port];
-    srt_tests::program::Program::new("bash").args(&attempt[1..]).run().succeeded();
+    Program::new("bash").args(&attempt[1..]).run().succeeded();
     let folder = Folder::new(&network());
     folder.srt().args(attempt).run().failed();
     folder.srt_launch().arg("--no-network").args(attempt).run().failed();

@@ -17,7 +17,7 @@ use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::{chdir, dup2_stderr, dup2_stdin, dup2_stdout, setsid};
 use serde::{Deserialize, Serialize};
 
-use super::manifest::Manifest;
+use super::manifest::{Manifest, state_folder};
 use super::placeholder::{Held, hold, release};
 use crate::apply::{During, Failure, Step};
 use crate::plan::{Placeholder, Plan};
@@ -130,7 +130,8 @@ fn keep(wanted: &[Placeholder], mut link: UnixStream, sandbox: BorrowedFd<'_>) -
     let mut held = Vec::new();
     let spare = Spare::take().during(Step::Placeholders, "dup");
     let manifest = spare.and_then(|spare| {
-        let made = Manifest::create().during(Step::Placeholders, "make a manifest in /dev/shm");
+        let place = || format!("make the manifest {}", state_folder().display());
+        let made = Manifest::create().or_else(|e| Err(e).during(Step::Placeholders, &place()));
         made.map(|manifest| (spare, manifest))
     });
     let made = manifest.map(|(spare, mut manifest)| {

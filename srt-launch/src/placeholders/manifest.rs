@@ -19,7 +19,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use nix::unistd::{Uid, geteuid};
 
+use crate::apply::SystemError;
 use crate::plan::Placeholder;
+use crate::shortage::is_shortage;
 
 /// Places all users may write, in order of preference; all runs of a machine take the same.
 const SHARED: [&str; 3] = ["/dev/shm", "/run/shm", "/var/tmp"];
@@ -91,8 +93,13 @@ impl Manifest {
     /// Makes it, and with it the user's folder.
     pub fn create() -> io::Result<Self> {
         let folder = state_folder();
+        // No run would come to remove the folder of one that failed.
+        Self::create_in(&folder).inspect_err(|_| drop(fs::remove_dir(&folder)))
+    }
+
+    fn create_in(folder: &Path) -> io::Result<Self> {
         loop {
-            make_folder(&folder)?;
+            make_folder(folder)?;
             // Process numbers repeat, in time and across pid namespaces.
             let now = UNIX_EPOCH.elapsed().map_or(0, |age| age.as_nanos());
             let path = folder.join(format!("{}-{now}", std::process::id()));
@@ -102,14 +109,24 @@ impl Manifest {
                 Err(error) if matches!(error.kind(), NotFound | AlreadyExists) => continue,
                 result => result?,
             };
-            file.lock()?;
-            // Whatever the umask: runs of other users in the same folders read it.
-            file.set_permissions(Permissions::from_mode(0o644))?;
-            // Until it was locked it looked like a dead run's, to be cleared away.
-            if file.metadata()?.nlink() > 0 {
-                return Ok(Self { path, file });
+            let manifest = Self { path, file };
+            match manifest.take() {
+                Ok(true) => return Ok(manifest),
+                Ok(false) => {}
+                Err(error) => {
+                    manifest.remove();
+                    return Err(error);
+                }
             }
         }
+    }
+
+    /// Makes it a living run's. False if it was cleared away: until it is locked it looks like a dead one's.
+    fn take(&self) -> io::Result<bool> {
+        self.file.lock()?;
+        // Whatever the umask: runs of other users in the same folders read it.
+        self.file.set_permissions(Permissions::from_mode(0o644))?;
+        Ok(self.file.metadata()?.nlink() > 0)
     }
 
     /// Announces placeholders, before any is made.
@@ -176,38 +193,56 @@ impl Dead {
 /// The manifests of dead runs that this user may clear: its own, and for root everybody's.
 pub fn dead() -> impl Iterator<Item = Dead> {
     let me = geteuid();
-    let mine = folders().into_iter().filter(move |(_, owner)| *owner == me || me.is_root());
-    mine.flat_map(|(folder, owner)| files(&folder).into_iter().map(move |path| (path, owner))).filter_map(
-        |(path, owner)| {
-            let file = open_regular(&path, owner).ok()?;
-            file.try_lock().ok()?;
-            let found = file.metadata().ok()?;
-            let (linked, written) = (found.nlink() > 0, found.modified().ok()?);
-            let entries = parse(&file, owner).ok()?;
-            linked.then_some(Dead { manifest: Manifest { path, file }, entries, written })
-        },
-    )
+    // What is short now is left to the next run.
+    let mine = folders().into_iter().flatten().filter(move |(_, owner)| *owner == me || me.is_root());
+    let each =
+        |(folder, owner): (PathBuf, Uid)| files(&folder).into_iter().flatten().map(move |path| (path, owner));
+    mine.flat_map(each).filter_map(|(path, owner)| {
+        let file = open_regular(&path, owner).ok()?;
+        file.try_lock().ok()?;
+        let found = file.metadata().ok()?;
+        let (linked, written) = (found.nlink() > 0, found.modified().ok()?);
+        let entries = parse(&file, owner).ok()?;
+        linked.then_some(Dead { manifest: Manifest { path, file }, entries, written })
+    })
 }
 
 /// Every entry of every manifest, but for one of them, that can be believed: another user's only where that user
 /// owns the file, or it could make us remove any empty file of ours.
-pub fn entries(but: Option<&Manifest>) -> Vec<Entry> {
+///
+/// # Errors
+/// Something is short just now. Who would go on without what it hides would take placeholders for files that stay.
+pub fn entries(but: Option<&Manifest>) -> io::Result<Vec<Entry>> {
     let me = geteuid();
     let but = but.map(|manifest| manifest.path.as_path());
-    let all = folders().into_iter().flat_map(|(folder, owner)| {
-        let others = files(&folder).into_iter().filter(|path| Some(path.as_path()) != but);
-        others
-            .filter_map(move |path| open_regular(&path, owner).and_then(|file| parse(&file, owner)).ok())
-            .collect::<Vec<_>>()
-    });
-    // One that somebody outside has put a file of his own in place of is none any more.
-    all.flatten().filter(|entry| entry.owner == me && entry.made.is_none() || is_made(entry)).collect()
+    let mut all = Vec::new();
+    for (folder, owner) in folders()? {
+        for path in files(&folder)?.into_iter().filter(|path| Some(path.as_path()) != but) {
+            let listed = open_regular(&path, owner).and_then(|file| parse(&file, owner));
+            for entry in unless_short(listed)?.into_iter().flatten() {
+                // One that somebody outside has put a file of his own in place of is none any more.
+                if entry.owner == me && entry.made.is_none() || is_made(&entry)? {
+                    all.push(entry);
+                }
+            }
+        }
+    }
+    Ok(all)
 }
 
 /// Whether an entry's placeholder is there, and of the user who lists it.
-fn is_made(entry: &Entry) -> bool {
-    fs::symlink_metadata(&entry.placeholder.path)
-        .is_ok_and(|found| found.uid() == entry.owner.as_raw() && entry.made == Some(Identity::of(&found)))
+fn is_made(entry: &Entry) -> io::Result<bool> {
+    let found = unless_short(fs::symlink_metadata(&entry.placeholder.path))?;
+    Ok(found
+        .is_some_and(|found| found.uid() == entry.owner.as_raw() && entry.made == Some(Identity::of(&found))))
+}
+
+/// `None` for what is not there or not ours to look at.
+fn unless_short<T>(look: io::Result<T>) -> io::Result<Option<T>> {
+    match look {
+        Err(error) if is_shortage(error.errno()) => Err(error),
+        look => Ok(look.ok()),
+    }
 }
 
 fn make_folder(folder: &Path) -> io::Result<()> {
@@ -233,19 +268,23 @@ fn is_trusted(folder: &fs::Metadata, owner: Uid) -> bool {
 }
 
 /// The users' folders. Whose one is, its owner says.
-fn folders() -> Vec<(PathBuf, Uid)> {
-    let entries = fs::read_dir(shared()).into_iter().flatten().flatten();
-    let named = entries.filter(|entry| entry.file_name().as_bytes().starts_with(PREFIX.as_bytes()));
-    named
-        .filter_map(|entry| {
-            let owner = Uid::from_raw(entry.metadata().ok()?.uid());
-            is_trusted(&entry.metadata().ok()?, owner).then_some((entry.path(), owner))
-        })
-        .collect()
+fn folders() -> io::Result<Vec<(PathBuf, Uid)>> {
+    let named =
+        |path: &PathBuf| path.file_name().is_some_and(|name| name.as_bytes().starts_with(PREFIX.as_bytes()));
+    let mut folders = Vec::new();
+    for path in files(shared())?.into_iter().filter(named) {
+        let Some(found) = unless_short(fs::symlink_metadata(&path))? else { continue };
+        let owner = Uid::from_raw(found.uid());
+        if is_trusted(&found, owner) {
+            folders.push((path, owner));
+        }
+    }
+    Ok(folders)
 }
 
-fn files(folder: &Path) -> Vec<PathBuf> {
-    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let listed = fs::read_dir(folder).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
+    Ok(unless_short(listed)?.unwrap_or_default())
 }
 
 fn open_regular(path: &Path, owner: Uid) -> io::Result<File> {

@@ -19,6 +19,7 @@ mod placeholder;
 #[cfg(test)]
 mod tests;
 
+use std::io;
 use std::path::Path;
 
 pub use keeper::{Bell, Keeper, Vacancy};
@@ -34,23 +35,29 @@ pub fn sweep() {
 /// The placeholders of runs that live now. To a plan these paths are absent.
 ///
 /// One that was removed and is somebody's own file now is none any more: nobody could join it.
-pub fn in_use() -> Vec<Placeholder> {
-    let entries = manifest::entries(None).into_iter().filter(|entry| !entry.is_replaced());
+///
+/// # Errors
+/// They cannot be listed just now.
+pub fn in_use() -> io::Result<Vec<Placeholder>> {
+    let entries = manifest::entries(None)?.into_iter().filter(|entry| !entry.is_replaced());
     let mut all: Vec<_> = entries.map(|entry| entry.placeholder).collect();
     all.sort();
     all.dedup();
-    all
+    Ok(all)
 }
 
 /// Whether a plan, computed when only the placeholders in `known` were in use, may have taken one that has come
 /// since for a file that stays. Such a plan must be made anew.
-pub fn overtaken(plan: &Plan, known: &[Placeholder]) -> bool {
-    in_use().iter().filter(|now| !known.contains(now)).any(|now| {
+///
+/// # Errors
+/// As for [`in_use`].
+pub fn overtaken(plan: &Plan, known: &[Placeholder]) -> io::Result<bool> {
+    Ok(in_use()?.iter().filter(|now| !known.contains(now)).any(|now| {
         let named = plan.mounts.iter().any(|mount| mount.target.starts_with(&now.path));
         let exposed = plan.root.writable || plan.mounts.iter().any(|mount| exposes(mount, &now.path));
         let planned = plan.placeholders.iter().any(|planned| planned.path == now.path);
         (named || exposed) && !planned
-    })
+    }))
 }
 
 fn exposes(mount: &crate::plan::Mount, path: &Path) -> bool {

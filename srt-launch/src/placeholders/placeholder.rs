@@ -17,6 +17,7 @@ use super::manifest::{self, Dead, Entry, Identity, Manifest};
 use crate::apply::{During, Failure, Step, SystemError, open_below};
 use crate::limits::{JANITOR_PATIENCE, PLACEHOLDER_PAUSE, PLACEHOLDER_WAIT};
 use crate::plan::Placeholder;
+use crate::shortage::{is_elsewhere, is_shortage};
 
 /// A placeholder that this run holds: its lock lives in the open file.
 pub struct Held {
@@ -62,10 +63,13 @@ pub fn release(held: Held, ours: &Manifest) -> bool {
     loop {
         match try_remove(&held) {
             Ok(true) => return true,
-            Err(errno) if !is_shortage(errno) => return true,
+            Err(errno) if is_elsewhere(errno) => return true,
+            // The next run may do better.
+            Err(errno) if !is_shortage(errno) => return false,
             _ => {}
         }
-        if manifest::entries(Some(ours)).iter().any(|entry| entry.made == Some(held.identity)) {
+        let listed = manifest::entries(Some(ours));
+        if listed.is_ok_and(|listed| listed.iter().any(|entry| entry.made == Some(held.identity))) {
             return true;
         }
         // A stranger has it locked, a run that looks whether we live for instance.
@@ -82,7 +86,7 @@ pub fn clear(mut dead: Dead) {
     dead.entries.sort_by(|a, b| b.placeholder.path.cmp(&a.placeholder.path));
     let mut done = true;
     for entry in &dead.entries {
-        done &= clear_one(&dead, entry).unwrap_or_else(|errno| !is_shortage(errno));
+        done &= clear_one(&dead, entry).unwrap_or_else(is_elsewhere);
     }
     if done {
         dead.remove();
@@ -100,11 +104,6 @@ fn clear_one(dead: &Dead, entry: &Entry) -> nix::Result<bool> {
         return Ok(true);
     }
     try_remove(&Held { path: path.clone(), file, directory: *directory, identity })
-}
-
-/// Whether an error says nothing about the path: at another time there would be none.
-fn is_shortage(errno: Errno) -> bool {
-    matches!(errno, Errno::EMFILE | Errno::ENFILE | Errno::ENOMEM | Errno::EINTR | Errno::EAGAIN)
 }
 
 /// Makes the file or folder and takes the shared lock. Leaves nothing if it cannot.
@@ -167,11 +166,14 @@ fn make_file(parent: &OwnedFd, name: &Path, contents: &[u8], mode: Mode) -> nix:
 }
 
 /// Whether a file is as [`make_file`] made it.
-fn is_untouched(held: &Held) -> bool {
+fn is_untouched(held: &Held) -> nix::Result<bool> {
     let wanted = contents(&held.path);
+    if metadata(&held.file)?.len() != wanted.len() as u64 {
+        return Ok(false);
+    }
     let mut found = [0; 4];
-    metadata(&held.file).is_ok_and(|metadata| metadata.len() == wanted.len() as u64)
-        && held.file.read_at(&mut found, 0).is_ok_and(|length| &found[..length] == wanted)
+    let length = held.file.read_at(&mut found, 0).map_err(|error| error.errno())?;
+    Ok(&found[..length] == wanted)
 }
 
 /// Locks the placeholder of another run. `None`: not now, or it has gone, look again.
@@ -183,7 +185,7 @@ fn join(path: &Path, ours: &Manifest) -> nix::Result<Option<Held>> {
         Err(_) => return Err(Errno::EEXIST),
     };
     let identity = Identity::of(&metadata(&file)?);
-    let entries = manifest::entries(Some(ours));
+    let entries = manifest::entries(Some(ours)).map_err(|error| error.errno())?;
     let listed: Vec<_> = entries.iter().filter(|entry| entry.placeholder.path == path).collect();
     if listed.iter().any(|entry| entry.made == Some(identity)) {
         lock_shared(path, file, &parent, name)
@@ -206,26 +208,34 @@ fn lock_shared(path: &Path, file: File, parent: &OwnedFd, name: &Path) -> nix::R
     let found = metadata(&file)?;
     let held =
         Held { path: path.to_owned(), file, directory: found.is_dir(), identity: Identity::of(&found) };
-    Ok(is_in_place(&held, parent, name).then_some(held))
+    Ok(is_in_place(&held, parent, name)?.then_some(held))
 }
 
-/// Removes it under an exclusive lock. False if somebody else has a lock, an error if it cannot be looked at now.
+/// Removes it under an exclusive lock. False if somebody else has a lock, an error if it cannot be looked at or removed
+/// now.
 fn try_remove(held: &Held) -> nix::Result<bool> {
     if let Err(TryLockError::WouldBlock) = held.file.try_lock() {
         return Ok(false);
     }
     let (parent, name) = split(&held.path)?;
-    if (held.directory || is_untouched(held)) && is_in_place(held, &parent, name) {
-        // A folder that is in use by now stays.
-        let _ = with_permission(&parent, || unlinkat(&parent, name, removal(held.directory)));
+    if (held.directory || is_untouched(held)?) && is_in_place(held, &parent, name)? {
+        match with_permission(&parent, || unlinkat(&parent, name, removal(held.directory))) {
+            // A folder that is in use by now stays.
+            Err(Errno::ENOTEMPTY | Errno::EEXIST) => {}
+            result => result?,
+        }
     }
     Ok(true)
 }
 
-fn is_in_place(held: &Held, parent: &OwnedFd, name: &Path) -> bool {
-    fstatat(parent, name, AtFlags::AT_SYMLINK_NOFOLLOW).is_ok_and(|named| {
-        metadata(&held.file).is_ok_and(|open| named.st_dev == open.dev() && named.st_ino == open.ino())
-    })
+fn is_in_place(held: &Held, parent: &OwnedFd, name: &Path) -> nix::Result<bool> {
+    match fstatat(parent, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
+        Err(Errno::ENOENT) => Ok(false),
+        result => {
+            let (named, open) = (result?, metadata(&held.file)?);
+            Ok(named.st_dev == open.dev() && named.st_ino == open.ino())
+        }
+    }
 }
 
 /// Runs `action` in a folder; where that is refused, and the folder is the user's own, with the permission

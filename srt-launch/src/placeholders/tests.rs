@@ -91,7 +91,7 @@ fn what_is_somebodys_own_is_neither_joined_nor_removed() {
     let other = Manifest::create().unwrap();
     let failure = hold(&file(path.clone()), &other).err().unwrap();
     assert!(failure.is_stale_plan(), "{failure}");
-    assert!(!in_use().iter().any(|placeholder| placeholder.path == path));
+    assert!(!in_use().unwrap().iter().any(|placeholder| placeholder.path == path));
     other.remove();
     run.end();
     assert!(path.exists());
@@ -129,11 +129,11 @@ fn the_next_run_removes_what_a_dead_one_left() {
     sweep();
     assert!(!a.exists(), "of the dead run alone");
     assert!(b.exists(), "in use");
-    assert!(in_use().iter().any(|placeholder| placeholder.path == b));
+    assert!(in_use().unwrap().iter().any(|placeholder| placeholder.path == b));
     alive.end();
     sweep();
     assert!(!b.exists());
-    assert!(!in_use().iter().any(|placeholder| placeholder.path == b));
+    assert!(!in_use().unwrap().iter().any(|placeholder| placeholder.path == b));
 }
 
 #[test]
@@ -210,10 +210,10 @@ fn what_somebody_put_in_its_place_is_no_placeholder() {
     let (_dir, dir) = folder();
     let wanted = file(dir.join("x"));
     let run = Run::start(std::slice::from_ref(&wanted));
-    assert!(in_use().contains(&wanted));
+    assert!(in_use().unwrap().contains(&wanted));
     fs::remove_file(&wanted.path).unwrap();
     fs::write(&wanted.path, "own").unwrap();
-    assert!(!in_use().contains(&wanted));
+    assert!(!in_use().unwrap().contains(&wanted));
     run.end();
     assert_eq!(fs::read(&wanted.path).unwrap(), b"own");
 }

@@ -93,7 +93,7 @@ fn excludes(scene: Scene<'_>, compiled: &Compiled) -> Option<Vec<u8>> {
 /// What the user's configuration of git excludes already, if the command may read it.
 fn own_excludes(scene: Scene<'_>, compiled: &Compiled, repositories: &BTreeSet<PathBuf>) -> Option<Vec<u8>> {
     let configs: Vec<PathBuf> = repositories.iter().map(|top| top.join(".git/config")).collect();
-    let file = excludes_file(&scene.inputs.env, scene.bases.home, &configs)?;
+    let file = excludes_file(&scene.inputs.env, scene.bases.home, &configs, scene.host)?;
     let lookup = scene.host.follow(&absolute(scene.bases.cwd, &file));
     let Found::There(file, _) = lookup.found else { return None };
     let metadata =

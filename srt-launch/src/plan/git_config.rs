@@ -10,6 +10,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use super::host::Host;
+
 /// As git itself (`MAX_INCLUDE_DEPTH`).
 const MAX_INCLUDES: usize = 10;
 /// More than any configuration of a person.
@@ -21,6 +23,7 @@ pub(super) fn excludes_file(
     env: &BTreeMap<OsString, OsString>,
     home: &Path,
     repositories: &[PathBuf],
+    host: &Host,
 ) -> Option<PathBuf> {
     let var = |name: &str| variable(env, name);
     let mut files = Vec::new();
@@ -32,7 +35,7 @@ pub(super) fn excludes_file(
         None => files.extend([user_folder(env, home).join("config"), home.join(".gitconfig")]),
     }
     files.extend_from_slice(repositories);
-    let mut reader = Reader { home, found: None };
+    let mut reader = Reader { home, host, found: None };
     for file in &files {
         reader.file(file, 0);
     }
@@ -68,7 +71,7 @@ pub(super) struct Obeyed {
 }
 
 /// What makes git obey in every repository: the user's own files, among the included ones here, and what they name.
-pub(super) fn obeyed_everywhere(env: &BTreeMap<OsString, OsString>, home: &Path) -> Obeyed {
+pub(super) fn obeyed_everywhere(env: &BTreeMap<OsString, OsString>, home: &Path, host: &Host) -> Obeyed {
     let named = variable(env, "GIT_CONFIG_GLOBAL").map(PathBuf::from);
     // The default ones too: the shell that starts git tomorrow need not have today's variables.
     let mut files = vec![home.join(".gitconfig"), home.join(".config/git/config")];
@@ -79,12 +82,14 @@ pub(super) fn obeyed_everywhere(env: &BTreeMap<OsString, OsString>, home: &Path)
     }
     let mut all = Obeyed::default();
     for file in files {
-        let Obeyed { includes, hooks, .. } = obeyed(&file, home);
+        let Obeyed { includes, hooks, .. } = obeyed(&file, home, host);
         all.hooks.extend(hooks);
         all.includes.extend(includes);
         // Where even the folder above git's is missing, all that programs keep there would have to be refused.
-        let possible = || file.parent().and_then(Path::parent).is_some_and(Path::is_dir);
-        if file.metadata().map_or_else(|_| possible(), |found| found.is_file()) {
+        let stat = |path: &Path| host.heed(path, path.metadata());
+        let folder = file.parent().and_then(Path::parent);
+        let possible = || folder.is_some_and(|folder| stat(folder).is_ok_and(|found| found.is_dir()));
+        if stat(&file).map_or_else(|_| possible(), |found| found.is_file()) {
             all.includes.push(file);
         }
     }
@@ -92,11 +97,11 @@ pub(super) fn obeyed_everywhere(env: &BTreeMap<OsString, OsString>, home: &Path)
 }
 
 /// What a configuration file makes git obey. Whether a condition holds is not asked: it may tomorrow.
-pub(super) fn obeyed(config: &Path, home: &Path) -> Obeyed {
+pub(super) fn obeyed(config: &Path, home: &Path, host: &Host) -> Obeyed {
     let mut found = Obeyed::default();
     let mut pending = vec![(config.to_path_buf(), 0)];
     while let Some((file, depth)) = pending.pop() {
-        for Setting { section, key, value } in settings(&file) {
+        for Setting { section, key, value } in settings(&file, host) {
             let include = section == b"include" || section.starts_with(b"includeif");
             match (section.as_slice(), key.as_slice()) {
                 (b"core", b"hookspath") => found.hooks.push(expand(&value, home)),
@@ -117,12 +122,13 @@ pub(super) fn obeyed(config: &Path, home: &Path) -> Obeyed {
 
 struct Reader<'a> {
     home: &'a Path,
+    host: &'a Host,
     found: Option<PathBuf>,
 }
 
 impl Reader<'_> {
     fn file(&mut self, file: &Path, depth: usize) {
-        for Setting { section, key, value } in settings(file) {
+        for Setting { section, key, value } in settings(file, self.host) {
             match (section.as_slice(), key.as_slice()) {
                 (b"core", b"excludesfile") => self.found = Some(expand(&value, self.home)),
                 (b"include", b"path") if depth < MAX_INCLUDES => {
@@ -142,8 +148,8 @@ struct Setting {
     value: Vec<u8>,
 }
 
-fn settings(file: &Path) -> Vec<Setting> {
-    let Some(text) = read_small(file, MAX_CONFIG) else { return Vec::new() };
+fn settings(file: &Path, host: &Host) -> Vec<Setting> {
+    let Some(text) = read_small(file, MAX_CONFIG, host) else { return Vec::new() };
     let mut section = Vec::new();
     let mut found = Vec::new();
     for line in logical_lines(&text) {
@@ -163,15 +169,18 @@ fn settings(file: &Path) -> Vec<Setting> {
 
 /// The whole of a regular file that is at most so long. A fifo that a command puts in its place meanwhile neither
 /// holds us up nor is read.
-pub(super) fn read_small(file: &Path, most: u64) -> Option<Vec<u8>> {
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(file).ok()?;
-    let metadata = file.metadata().ok()?;
-    if !metadata.is_file() || metadata.len() > most {
-        return None;
-    }
-    let mut text = Vec::new();
-    file.take(most).read_to_end(&mut text).ok()?;
-    Some(text)
+pub(super) fn read_small(file: &Path, most: u64, host: &Host) -> Option<Vec<u8>> {
+    let read = || {
+        let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(file)?;
+        let metadata = file.metadata()?;
+        if !metadata.is_file() || metadata.len() > most {
+            return Ok(None);
+        }
+        let mut text = Vec::new();
+        file.take(most).read_to_end(&mut text)?;
+        Ok(Some(text))
+    };
+    host.heed(file, read()).ok().flatten()
 }
 
 fn expand(value: &[u8], home: &Path) -> PathBuf {
@@ -240,8 +249,13 @@ mod tests {
         }
         let mut env: BTreeMap<OsString, OsString> = env.iter().map(|(k, v)| (k.into(), v.into())).collect();
         env.insert("GIT_CONFIG_NOSYSTEM".into(), "1".into());
-        let found = excludes_file(&env, home.path(), &[home.path().join("repo/.git/config")]).unwrap();
+        let found =
+            excludes_file(&env, home.path(), &[home.path().join("repo/.git/config")], &host()).unwrap();
         found.strip_prefix(home.path()).unwrap_or(&found).to_str().unwrap().into()
+    }
+
+    fn host() -> Host {
+        Host::new(0, [])
     }
 
     #[test]
@@ -290,12 +304,12 @@ mod tests {
         fs::write(&config, text).unwrap();
         fs::write(home.path().join("more"), "[include]\npath=config\n[Extensions]\nworktreeConfig = true\n")
             .unwrap();
-        let mut found = obeyed(&config, home.path());
+        let mut found = obeyed(&config, home.path(), &host());
         found.includes.sort();
         assert_eq!(found.includes, ["cond", "config", "more"].map(|name| home.path().join(name)));
         assert_eq!(found.hooks[0], Path::new(".hooks"));
         assert!(found.per_worktree);
-        assert!(!obeyed(&home.path().join("cond"), home.path()).per_worktree);
+        assert!(!obeyed(&home.path().join("cond"), home.path(), &host()).per_worktree);
     }
 
     #[test]
@@ -303,8 +317,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let fifo = folder.path().join("fifo");
         nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
-        assert_eq!(read_small(&fifo, 10), None);
+        assert_eq!(read_small(&fifo, 10, &host()), None);
         fs::write(folder.path().join("long"), "12345678901").unwrap();
-        assert_eq!(read_small(&folder.path().join("long"), 10), None);
+        assert_eq!(read_small(&folder.path().join("long"), 10, &host()), None);
     }
 }

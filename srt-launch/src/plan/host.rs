@@ -2,7 +2,7 @@ use std::{
     cell::RefCell,
     collections::{HashMap, HashSet, VecDeque},
     ffi::{OsStr, OsString},
-    fs::{self, Metadata},
+    fs::{self, DirEntry, Metadata},
     io::{self, ErrorKind},
     os::unix::{ffi::OsStrExt, fs::MetadataExt},
     path::{Component, Path, PathBuf},
@@ -13,6 +13,8 @@ use nix::{
     fcntl::{AT_FDCWD, AtFlags},
     unistd::{AccessFlags, faccessat},
 };
+
+use crate::shortage::is_shortage;
 
 /// The host's tree as the caller may look at it. Nothing here changes it.
 #[derive(Debug)]
@@ -25,6 +27,24 @@ pub(super) struct Host {
     passed: RefCell<HashSet<PathBuf>>,
     /// What [`Self::creation`] has answered.
     creations: RefCell<HashMap<PathBuf, Creation>>,
+    /// The first place that could not be looked at for want of something that has nothing to do with it.
+    shortage: RefCell<Option<Shortage>>,
+}
+
+/// What could not be looked at, and why. What is taken for absent is not protected, so no plan may come of it.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "cannot look at {path:?}: {error}; nothing is run, since what is there decides what is protected{}",
+    hint(error)
+)]
+pub struct Shortage {
+    path: PathBuf,
+    error: io::Error,
+}
+
+fn hint(error: &io::Error) -> &'static str {
+    let few = matches!(error.raw_os_error(), Some(libc::EMFILE));
+    if few { "; raise the limit of open files (ulimit -n)" } else { "" }
 }
 
 /// Where a path leads.
@@ -81,7 +101,34 @@ const MAX_NAME: usize = 255;
 impl Host {
     pub(super) fn new(uid: u32, ghosts: impl IntoIterator<Item = PathBuf>) -> Self {
         let ghosts = ghosts.into_iter().collect();
-        Self { uid, ghosts, passed: RefCell::default(), creations: RefCell::default() }
+        Self {
+            uid,
+            ghosts,
+            passed: RefCell::default(),
+            creations: RefCell::default(),
+            shortage: RefCell::default(),
+        }
+    }
+
+    /// Takes note if a look at a path failed for want of something. Every look goes through here.
+    pub(super) fn heed<T>(&self, path: &Path, look: io::Result<T>) -> io::Result<T> {
+        look.inspect_err(|error| {
+            let short = error.raw_os_error().map(Errno::from_raw).filter(|errno| is_shortage(*errno));
+            if let Some(errno) = short {
+                let error = errno.into();
+                self.shortage.borrow_mut().get_or_insert_with(|| Shortage { path: path.into(), error });
+            }
+        })
+    }
+
+    /// Whether all could be looked at.
+    pub(super) fn check(self) -> Result<(), Shortage> {
+        self.shortage.into_inner().map_or(Ok(()), Err)
+    }
+
+    /// As `read_dir`. An error is that of the folder or of the first entry that has one.
+    pub(super) fn entries(&self, directory: &Path) -> io::Result<Vec<DirEntry>> {
+        self.heed(directory, fs::read_dir(directory).and_then(Iterator::collect))
     }
 
     pub(super) fn uid(&self) -> u32 {
@@ -107,7 +154,12 @@ impl Host {
         if self.is_ghost(path) {
             return Err(ErrorKind::NotFound.into());
         }
-        fs::symlink_metadata(path)
+        self.lstat(path)
+    }
+
+    /// As `lstat`, placeholders included.
+    pub(super) fn lstat(&self, path: &Path) -> io::Result<Metadata> {
+        self.heed(path, fs::symlink_metadata(path))
     }
 
     /// Whether a name could be made in a directory, by the caller and by its command: inside, uid 0 has power
@@ -124,7 +176,8 @@ impl Host {
     fn ask_creation(&self, directory: &Path) -> Creation {
         let access =
             faccessat(AT_FDCWD, directory, AccessFlags::W_OK | AccessFlags::X_OK, AtFlags::AT_EACCESS);
-        let Ok(metadata) = fs::symlink_metadata(directory) else { return Creation::Refused };
+        let _ = self.heed(directory, access.map_err(io::Error::from));
+        let Ok(metadata) = self.lstat(directory) else { return Creation::Refused };
         let own = metadata.uid() == self.uid;
         match access {
             Ok(()) if self.uid != 0 || own => Creation::Possible,
@@ -170,7 +223,8 @@ impl Host {
                 Err(_) => return Found::Unknown(here),
             };
             if metadata.is_symlink() && (follow_last || !pending.is_empty()) {
-                let Ok(target) = fs::read_link(&next) else { return Found::Unknown(here) };
+                let target = self.heed(&next, fs::read_link(&next));
+                let Ok(target) = target else { return Found::Unknown(here) };
                 links.push(next);
                 if links.len() > MAX_LINKS {
                     return Found::Circle;
@@ -238,4 +292,24 @@ fn names(path: &Path) -> impl Iterator<Item = &OsStr> {
         .split(|&b| b == b'/')
         .filter(|name| !name.is_empty() && *name != b".")
         .map(OsStr::from_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_that_is_short_of_something_is_no_answer() {
+        let look = |errno: i32| {
+            let host = Host::new(0, []);
+            let _ = host.heed::<()>(Path::new("/a b"), Err(io::Error::from_raw_os_error(errno)));
+            let _ = host.heed::<()>(Path::new("/later"), Err(io::Error::from_raw_os_error(libc::ENFILE)));
+            host.check().unwrap_err().to_string()
+        };
+        assert!(look(libc::ENOENT).starts_with("cannot look at \"/later\": "));
+        assert!(look(libc::EACCES).starts_with("cannot look at \"/later\": "));
+        assert!(look(libc::ENOMEM).starts_with("cannot look at \"/a b\": "));
+        assert!(look(libc::EMFILE).ends_with("(ulimit -n)"));
+        assert!(Host::new(0, []).check().is_ok());
+    }
 }

@@ -39,6 +39,7 @@ pub use environment::{edit, trust_environment};
 pub use explain::Explanation;
 use git::GitSetup;
 use git_config::obeyed_everywhere;
+pub use host::Shortage;
 use host::{Found, Host, Kind};
 pub use isolation::Isolation;
 pub use model::{
@@ -58,11 +59,12 @@ impl Plan {
     pub fn compute(inputs: &Inputs) -> Result<Self, PlanError> {
         let host = Host::new(inputs.uid, inputs.foreign_placeholders.iter().map(|ghost| ghost.path.clone()));
         let Found::There(cwd, Kind::Directory) = host.follow(&inputs.cwd).found else {
+            host.check()?;
             return Err(PlanError::WorkingDirectory(inputs.cwd.clone()));
         };
         let home = host.follow(&inputs.home).there().map_or_else(|| inputs.home.clone(), Path::to_path_buf);
         let bases = Bases { home: &home, cwd: &cwd };
-        let user_git = obeyed_everywhere(&inputs.env, &home);
+        let user_git = obeyed_everywhere(&inputs.env, &home, &host);
         let scene = Scene { inputs, host: &host, bases, user_git: &user_git };
         let mut compiled = compile(scene);
         let settings = &inputs.settings;
@@ -75,6 +77,7 @@ impl Plan {
         let env = environment(inputs, &cwd, compiled.temp_dir.as_ref(), &git);
         let mut provided = ssh_configuration(scene, &compiled);
         provided.extend(git.provided);
+        host.check()?;
         Ok(Self {
             root: mounts::root(&compiled.rules),
             mounts: mounts::mounts(&compiled.rules),
@@ -110,4 +113,7 @@ pub enum PlanError {
     /// The command would start in it.
     #[error("the working directory {0:?} is not a directory that can be entered")]
     WorkingDirectory(PathBuf),
+    /// Something could not be looked at.
+    #[error(transparent)]
+    Shortage(#[from] Shortage),
 }

@@ -3,7 +3,7 @@
 
 use std::{
     ffi::OsStr,
-    fs::{self, Metadata},
+    fs::{DirEntry, Metadata},
     os::unix::{ffi::OsStrExt, fs::MetadataExt},
     path::{Path, PathBuf},
 };
@@ -93,7 +93,7 @@ impl Protected<'_> {
     pub(super) fn around(self, root: &Path) -> Vec<PathBuf> {
         let mut paths = Vec::new();
         // What somebody else puts in a directory that all share says nothing of what others have there.
-        for above in root.ancestors().skip(1).take_while(|above| !is_shared_by_all(above)) {
+        for above in root.ancestors().skip(1).take_while(|above| !is_shared_by_all(above, self.host)) {
             self.add_git(&above.join(".git"), &mut paths);
             self.add_if_git_directory(above, &mut paths);
         }
@@ -143,7 +143,7 @@ impl Protected<'_> {
     fn add_git_directory(self, directory: &Path, top: Option<&Path>, depth: usize, paths: &mut Vec<PathBuf>) {
         let common = self.pointer(&directory.join("commondir"), b"").unwrap_or_else(|| directory.into());
         let config = common.join("config");
-        let obeyed = obeyed(&config, self.home);
+        let obeyed = obeyed(&config, self.home, self.host);
         paths.push(common.join("hooks"));
         // Git starts them at the top of the work tree, or where there is none in the git directory.
         let hooks = obeyed.hooks.iter().chain(&self.user_git.hooks);
@@ -153,7 +153,7 @@ impl Protected<'_> {
             paths.extend(obeyed.includes.iter().cloned());
         }
         let mut own = vec![directory.to_path_buf(), common.clone()];
-        own.extend(directories(&common.join("worktrees")));
+        own.extend(directories(&common.join("worktrees"), self.host));
         own.sort();
         own.dedup();
         for directory in own {
@@ -173,7 +173,7 @@ impl Protected<'_> {
         if depth > MAX_MODULE_DEPTH {
             return;
         }
-        for module in directories(directory) {
+        for module in directories(directory, self.host) {
             if self.host.metadata(&module.join("HEAD")).is_ok() {
                 self.add_git_directory(&module, None, depth, paths);
             } else {
@@ -188,7 +188,7 @@ impl Protected<'_> {
         const MAX_POINTER: u64 = 8192;
         // A placeholder is not there.
         self.host.metadata(file).ok().filter(Metadata::is_file)?;
-        let text = read_small(file, MAX_POINTER)?;
+        let text = read_small(file, MAX_POINTER, self.host)?;
         let path = text.strip_prefix(prefix)?.trim_ascii();
         let target = absolute(file.parent()?, Path::new(OsStr::from_bytes(path)));
         match self.host.follow(&target).found {
@@ -199,13 +199,14 @@ impl Protected<'_> {
 }
 
 /// Whether a directory is like `/tmp`: everybody makes names in it, and nobody removes another's.
-pub(super) fn is_shared_by_all(directory: &Path) -> bool {
-    fs::symlink_metadata(directory).is_ok_and(|metadata| metadata.mode() & 0o1002 == 0o1002)
+pub(super) fn is_shared_by_all(directory: &Path, host: &Host) -> bool {
+    host.lstat(directory).is_ok_and(|metadata| metadata.mode() & 0o1002 == 0o1002)
 }
 
 /// The directories in a directory, links to some not among them.
-fn directories(directory: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let directories = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+fn directories(directory: &Path, host: &Host) -> Vec<PathBuf> {
+    let entries = host.entries(directory).into_iter().flatten();
+    let kind = |entry: &DirEntry| host.heed(directory, entry.file_type());
+    let directories = entries.filter(|entry| kind(entry).is_ok_and(|kind| kind.is_dir()));
     directories.map(|entry| entry.path()).collect()
 }

@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
     path::{Path, PathBuf},
 };
 
@@ -179,7 +178,7 @@ impl Reads {
         if root.allow_write.is_some() || self.allowed_paths.iter().any(|(path, _)| names_root(path)) {
             return;
         }
-        for entry in fs::read_dir("/").into_iter().flatten().flatten() {
+        for entry in scene.host.entries(Path::new("/")).into_iter().flatten() {
             let path = entry.path();
             let Ok(metadata) = scene.host.metadata(&path) else { continue };
             if !metadata.is_symlink() && !["/proc", "/dev", "/sys"].iter().any(|tree| path == Path::new(tree))
@@ -199,7 +198,7 @@ impl Reads {
                 if !opened || allowed.keys().any(|allowed| path.starts_with(allowed)) {
                     continue;
                 }
-                for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+                for entry in scene.host.entries(path).into_iter().flatten() {
                     if let Ok(metadata) = scene.host.metadata(&entry.path()) {
                         denied.push((entry.path(), Kind::of(&metadata), why));
                     }
@@ -242,7 +241,7 @@ fn deny_hit(scene: Scene<'_>, path: &Path, kind: Kind, why: &Reason, out: &mut C
 fn full_directory(scene: Scene<'_>, hit: &Hit) -> Option<PathBuf> {
     match hit.kind {
         Kind::Directory => {
-            let empty = fs::read_dir(&hit.path).is_ok_and(|mut entries| entries.next().is_none());
+            let empty = scene.host.entries(&hit.path).is_ok_and(|entries| entries.is_empty());
             (!empty).then(|| hit.path.clone())
         }
         Kind::Link => match scene.host.follow(&hit.path).found {

@@ -1,5 +1,5 @@
 use std::{
-    fs::{self, Metadata},
+    fs::Metadata,
     io::ErrorKind,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
@@ -27,7 +27,7 @@ impl TempDir {
         let parent = lookup.there()?;
         [parent.join("claude"), parent.join(format!("claude-{}", host.uid()))].into_iter().find_map(|path| {
             // A placeholder of another run's is nothing to be used, and nothing that can be made.
-            match fs::symlink_metadata(&path) {
+            match host.lstat(&path) {
                 Ok(metadata) => is_safe(&metadata, host.uid()).then_some(Self { path, missing: false }),
                 Err(error) => (error.kind() == ErrorKind::NotFound
                     && host.creation(parent) == Creation::Possible)
@@ -49,7 +49,7 @@ fn is_safe(metadata: &Metadata, uid: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use std::{
-        fs::Permissions,
+        fs::{self, Permissions},
         os::unix::fs::{PermissionsExt, symlink},
     };
 

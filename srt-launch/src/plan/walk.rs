@@ -4,7 +4,6 @@
 use std::{
     collections::{BTreeMap, HashSet},
     ffi::{OsStr, OsString},
-    fs,
     io::{self, ErrorKind},
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
@@ -139,7 +138,7 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn visit(&mut self, directory: &Path, interests: Vec<Interest>) {
-        let entries = match read(directory) {
+        let entries = match read(directory, self.host) {
             Ok(entries) => entries,
             Err(error) => return self.failed(directory, &interests, &error),
         };
@@ -197,7 +196,7 @@ impl Walk<'_> {
                 Some(kind) if sought.links == Links::Alone => kind,
                 // What matches is mounted over, so it must be reachable; what does not need not be looked at.
                 Some(kind) if !matches => kind,
-                _ => match fs::symlink_metadata(&path) {
+                _ => match self.host.lstat(&path) {
                     Ok(metadata) => Kind::of(&metadata),
                     Err(error) if error.kind() == ErrorKind::NotFound => continue,
                     Err(_) => return self.findings.unsearchable.push((id, directory.into())),
@@ -258,7 +257,7 @@ impl Walk<'_> {
             return;
         }
         // Where it cannot even be looked at, nothing can be mounted on it: the directory above has to do.
-        let reachable = match (fs::symlink_metadata(directory), directory.parent()) {
+        let reachable = match (self.host.lstat(directory), directory.parent()) {
             (Err(_), Some(parent)) => parent,
             _ => directory,
         };
@@ -301,22 +300,20 @@ struct Entry {
     kind: Option<Kind>,
 }
 
-fn read(directory: &Path) -> io::Result<Vec<Entry>> {
-    fs::read_dir(directory)?
-        .map(|entry| {
-            let entry = entry?;
-            let kind = entry.file_type().ok().map(|kind| {
-                if kind.is_dir() {
-                    Kind::Directory
-                } else if kind.is_symlink() {
-                    Kind::Link
-                } else {
-                    Kind::File
-                }
-            });
-            Ok(Entry { name: entry.file_name(), kind })
-        })
-        .collect()
+fn read(directory: &Path, host: &Host) -> io::Result<Vec<Entry>> {
+    let entries = host.entries(directory)?.into_iter().map(|entry| {
+        let kind = host.heed(directory, entry.file_type()).ok().map(|kind| {
+            if kind.is_dir() {
+                Kind::Directory
+            } else if kind.is_symlink() {
+                Kind::Link
+            } else {
+                Kind::File
+            }
+        });
+        Entry { name: entry.file_name(), kind }
+    });
+    Ok(entries.collect())
 }
 
 impl Listing {

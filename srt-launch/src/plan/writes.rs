@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
@@ -140,7 +139,7 @@ impl Writes {
             if *kind == Kind::Directory {
                 search.add_protected(root.clone(), depth);
                 // Nobody starts a shell or an editor in a directory that is shared by all for passing files.
-                if outermost(root) && !is_shared_by_all(root) {
+                if outermost(root) && !is_shared_by_all(root, scene.host) {
                     anchors.push(root.clone());
                 }
             }
@@ -294,9 +293,9 @@ fn is_private_anyway(path: &Path) -> bool {
 /// itself that says nothing, so only the places count where distributions put links.
 fn is_of_the_system(link: &Path, scene: Scene<'_>) -> bool {
     let Some(parent) = link.parent() else { return false };
-    let of_root = |path: &Path| fs::symlink_metadata(path).is_ok_and(|metadata| metadata.uid() == 0);
-    let closed = fs::symlink_metadata(parent)
-        .is_ok_and(|metadata| metadata.uid() == 0 && metadata.mode() & 0o022 == 0);
+    let of_root = |path: &Path| scene.host.lstat(path).is_ok_and(|metadata| metadata.uid() == 0);
+    let closed =
+        scene.host.lstat(parent).is_ok_and(|metadata| metadata.uid() == 0 && metadata.mode() & 0o022 == 0);
     let usual = ["/", "/var", "/usr"].iter().any(|place| parent == Path::new(place));
     of_root(link) && closed && (scene.host.uid() != 0 || usual)
 }
