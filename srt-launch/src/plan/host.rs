@@ -27,7 +27,7 @@ pub(super) struct Host {
     passed: RefCell<HashSet<PathBuf>>,
     /// What [`Self::creation`] has answered.
     creations: RefCell<HashMap<PathBuf, Creation>>,
-    /// The first place that could not be looked at for want of something that has nothing to do with it.
+    /// The first place that had to be looked at and could not.
     shortage: RefCell<Option<Shortage>>,
 }
 
@@ -113,12 +113,17 @@ impl Host {
     /// Takes note if a look at a path failed for want of something. Every look goes through here.
     pub(super) fn heed<T>(&self, path: &Path, look: io::Result<T>) -> io::Result<T> {
         look.inspect_err(|error| {
-            let short = error.raw_os_error().map(Errno::from_raw).filter(|errno| is_shortage(*errno));
-            if let Some(errno) = short {
-                let error = errno.into();
-                self.shortage.borrow_mut().get_or_insert_with(|| Shortage { path: path.into(), error });
+            if error.raw_os_error().map(Errno::from_raw).is_some_and(is_shortage) {
+                self.refuse(path, error);
             }
         })
+    }
+
+    /// Has the plan refused, because of a path that could not be looked at.
+    pub(super) fn refuse(&self, path: &Path, error: &io::Error) {
+        // An error of the system cannot be copied, but made anew.
+        let error = error.raw_os_error().map_or(error.kind().into(), io::Error::from_raw_os_error);
+        self.shortage.borrow_mut().get_or_insert_with(|| Shortage { path: path.into(), error });
     }
 
     /// Whether all could be looked at.

@@ -178,7 +178,10 @@ impl Reads {
         if root.allow_write.is_some() || self.allowed_paths.iter().any(|(path, _)| names_root(path)) {
             return;
         }
-        for entry in scene.host.entries(Path::new("/")).into_iter().flatten() {
+        let all = Path::new("/");
+        // Nothing lies above it that could be hidden in its place.
+        let entries = scene.host.entries(all).inspect_err(|error| scene.host.refuse(all, error));
+        for entry in entries.into_iter().flatten() {
             let path = entry.path();
             let Ok(metadata) = scene.host.metadata(&path) else { continue };
             if !metadata.is_symlink() && !["/proc", "/dev", "/sys"].iter().any(|tree| path == Path::new(tree))
