@@ -1,8 +1,7 @@
 //! What a run ends with, as an exit status.
 
-use std::process::ExitCode;
-
-use nix::sys::wait::WaitStatus;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{ExitCode, ExitStatus};
 
 /// We failed: the command was not started, or did not run as asked.
 pub const OWN_FAILURE: i32 = 125;
@@ -13,12 +12,8 @@ pub const NOT_FOUND: i32 = 127;
 
 /// The exit status of a process that ended: its own, or 128 and the number of the signal that ended it, as
 /// shells have it. `None` while it goes on.
-pub fn status(wait: WaitStatus) -> Option<i32> {
-    match wait {
-        WaitStatus::Exited(_, code) => Some(code),
-        WaitStatus::Signaled(_, signal, _) => Some(128 + signal as i32),
-        _ => None,
-    }
+pub fn status(wait: ExitStatus) -> Option<i32> {
+    wait.code().or_else(|| wait.signal().map(|signal| 128 + signal))
 }
 
 /// The same for `main`. Statuses are 0 to 255.
@@ -28,24 +23,22 @@ pub fn code(status: i32) -> ExitCode {
 
 #[cfg(test)]
 mod tests {
-    use nix::sys::signal::Signal;
-    use nix::unistd::Pid;
-
     use super::*;
 
     #[test]
     fn as_shells_have_it() {
-        let pid = Pid::from_raw(7);
         for (wait, want) in [
-            (WaitStatus::Exited(pid, 0), Some(0)),
-            (WaitStatus::Exited(pid, 255), Some(255)),
-            (WaitStatus::Signaled(pid, Signal::SIGKILL, false), Some(137)),
-            (WaitStatus::Signaled(pid, Signal::SIGSEGV, true), Some(139)),
-            (WaitStatus::Stopped(pid, Signal::SIGTSTP), None),
-            (WaitStatus::Continued(pid), None),
-            (WaitStatus::StillAlive, None),
+            (0, Some(0)),
+            (0xff00, Some(255)),
+            (libc::SIGKILL, Some(137)),
+            // With a core dump.
+            (0x80 | libc::SIGSEGV, Some(139)),
+            (64, Some(192)),
+            (libc::SIGTSTP << 8 | 0x7f, None),
+            // Continued.
+            (0xffff, None),
         ] {
-            assert_eq!(status(wait), want, "{wait:?}");
+            assert_eq!(status(ExitStatus::from_raw(wait)), want, "{wait:x}");
         }
     }
 }

@@ -5,6 +5,7 @@
 //! launcher's memory and the pipe that keeps the sandbox alive.
 
 use std::os::fd::AsFd;
+use std::os::unix::process::ExitStatusExt;
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -12,7 +13,7 @@ use nix::sched::CloneFlags;
 use nix::sys::prctl;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, killpg, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::sys::wait::WaitPidFlag;
 use nix::unistd::{Pid, getpid};
 
 use crate::apply::{Command, During, Failure, Session, Step, close_all_but, positions};
@@ -21,7 +22,7 @@ use crate::exit;
 use crate::monitor::Given;
 use crate::placeholders::Bell;
 use crate::plan::Plan;
-use crate::sys;
+use crate::sys::{self, wait};
 
 /// Runs the command and returns the exit status of the sandbox. `signals` is what the launcher was given; `bell` rings
 /// when the command and all it has started are dead.
@@ -130,18 +131,19 @@ impl Init<'_> {
     /// Reaps whoever has ended; the exit status if the command is among them.
     fn reap(&self) -> Option<i32> {
         loop {
-            match waitpid(None, Some(WaitPidFlag::WNOHANG | WaitPidFlag::WUNTRACED)) {
-                Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD) => return None,
-                Ok(WaitStatus::Stopped(pid, signal)) if pid == self.command => {
-                    let foreground = self.session.inside_has_terminal();
-                    self.channel.send(&Report::Stopped { signal: signal as i32, foreground });
-                }
-                Ok(status) if status.pid() == Some(self.command) => {
-                    if let Some(status) = exit::status(status) {
-                        return Some(status);
-                    }
-                }
-                _ => {}
+            let (pid, status) = match wait(None, WaitPidFlag::WNOHANG | WaitPidFlag::WUNTRACED) {
+                Ok(Some(news)) => news,
+                Ok(None) | Err(Errno::ECHILD) => return None,
+                Err(_) => continue,
+            };
+            if pid != self.command {
+                continue;
+            }
+            if let Some(signal) = status.stopped_signal() {
+                let foreground = self.session.inside_has_terminal();
+                self.channel.send(&Report::Stopped { signal, foreground });
+            } else if let Some(status) = exit::status(status) {
+                return Some(status);
             }
         }
     }
@@ -179,7 +181,7 @@ impl Init<'_> {
         let kill_all = || kill(Pid::from_raw(-1), Signal::SIGKILL);
         let mut left = kill_all();
         if left != NOBODY {
-            while !matches!(waitpid(None, None), Err(Errno::ECHILD)) {}
+            while !matches!(wait(None, WaitPidFlag::empty()), Err(Errno::ECHILD)) {}
             // Still there is who was sent in from outside, and is not ours to wait for. He dies with us.
             left = kill_all();
         }

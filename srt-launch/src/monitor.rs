@@ -1,13 +1,14 @@
 //! The launcher while the sandbox runs: passes signals on, keeps the terminal's manners, waits for the end.
 
 use std::os::fd::AsFd;
+use std::os::unix::process::ExitStatusExt;
 use std::time::Instant;
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, raise, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::sys::wait::{WaitStatus, waitpid};
+use nix::sys::wait::WaitPidFlag;
 use nix::unistd::getpgrp;
 
 use crate::apply::{During, Failure, Session, Step, set_position};
@@ -128,14 +129,15 @@ pub fn watch(
         }
         if ready.ended {
             channel.receive_rest().into_iter().for_each(|report| note(report, &mut failure, warn));
-            let status = waitpid(child.pid, None);
-            if let Ok(WaitStatus::Signaled(_, signal, _)) = status
+            let status =
+                sys::wait(Some(child.pid), WaitPidFlag::empty()).ok().flatten().map(|(_, status)| status);
+            if let Some(signal) = status.and_then(|status| status.signal())
                 && !killed
             {
                 failure.get_or_insert_with(|| Failure::killed(signal));
             }
             session.take_terminal_back();
-            let status = status.ok().and_then(exit::status).unwrap_or(exit::OWN_FAILURE);
+            let status = status.and_then(exit::status).unwrap_or(exit::OWN_FAILURE);
             return failure.map_or(Ok(status), Err);
         }
     }

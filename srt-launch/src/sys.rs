@@ -14,8 +14,10 @@ use nix::unistd::Pid;
 use crate::bpf::Instruction;
 
 mod thread;
+mod wait;
 
 pub use thread::Thread;
+pub use wait::wait;
 
 /// Standard input, output and error.
 pub const STANDARD_STREAMS: [BorrowedFd<'static>; 3] = {

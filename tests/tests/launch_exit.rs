@@ -23,7 +23,10 @@ fn the_status_is_the_commands() {
     for status in [0, 1, 42, 125, 126, 127, 255] {
         assert_eq!(run(&mut sandbox.script(&format!("exit {status}"))).0, Some(status));
     }
-    for (signal, status) in [("KILL", 137), ("TERM", 143), ("SEGV", 139), ("INT", 130)] {
+    // The last two are real-time signals.
+    for (signal, status) in
+        [("KILL", 137), ("TERM", 143), ("SEGV", 139), ("INT", 130), ("34", 162), ("64", 192)]
+    {
         assert_eq!(run(&mut sandbox.script(&format!("kill -{signal} $$"))).0, Some(status), "{signal}");
     }
 }

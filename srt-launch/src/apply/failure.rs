@@ -59,7 +59,9 @@ impl Failure {
 
     /// Somebody outside has killed the sandbox's first process, and so everything in it; the system perhaps, short of
     /// memory.
-    pub fn killed(signal: Signal) -> Self {
+    pub fn killed(signal: i32) -> Self {
+        let signal =
+            Signal::try_from(signal).map_or_else(|_| format!("signal {signal}"), |one| one.to_string());
         let call = format!("its first process was killed from outside ({signal})");
         Self { step: Step::Keep, call, object: String::new(), errno: 0 }
     }

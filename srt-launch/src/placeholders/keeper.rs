@@ -13,7 +13,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::CloneFlags;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
-use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::{chdir, dup2_stderr, dup2_stdin, dup2_stdout, setsid};
 use serde::{Deserialize, Serialize};
 
@@ -120,7 +120,7 @@ impl Keeper {
 /// Waits until it has removed them.
 impl Drop for Keeper {
     fn drop(&mut self) {
-        let _ = waitpid(self.child.pid, None);
+        let _ = sys::wait(Some(self.child.pid), WaitPidFlag::empty());
     }
 }
 
