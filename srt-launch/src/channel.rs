@@ -70,6 +70,10 @@ pub enum Report {
         /// Whether the terminal was the sandbox's, and not a shell's that runs it in the background.
         foreground: bool,
     },
+    /// A key was pressed at the terminal that sends the command this signal.
+    Typed(i32),
+    /// The command was ended by this signal.
+    Killed(i32),
     /// The command has read on in a file: which standard stream, and to where.
     Position(usize, i64),
 }

@@ -18,19 +18,20 @@ use srt_shared::event::Event;
 use srt_shared::settings::{Loaded, Network as NetworkSettings};
 
 use crate::args::SrtArgs;
+use crate::exit::{self, End};
 use crate::front;
 use crate::launch::Uplink;
 use crate::plan::Network;
 use crate::prepare::{self, Voice};
 use crate::proxy::{Relay, RelayTarget};
-use crate::{exit, say, sys};
+use crate::{say, sys};
 
 type Error = Box<dyn std::error::Error>;
 
-/// Runs `srt`. Returns its exit status.
-pub fn run(args: SrtArgs) -> i32 {
+/// Runs `srt`, and says how it is to end.
+pub fn run(args: SrtArgs) -> End {
     let voice = Voice::new("srt", &args.common);
-    front::status(try_run(&args, &voice), &voice)
+    front::end(try_run(&args, &voice), &voice)
 }
 
 /// `srt proxy`: becomes `srt-proxy`. Returns only if that fails.
@@ -43,12 +44,12 @@ pub fn run_proxy(arguments: impl Iterator<Item = OsString>) -> i32 {
     exit::OWN_FAILURE
 }
 
-fn try_run(args: &SrtArgs, voice: &Voice) -> Result<i32, Error> {
+fn try_run(args: &SrtArgs, voice: &Voice) -> Result<End, Error> {
     let command = command(args)?;
     let loaded = prepare::settings(&args.common, voice)?;
     let inputs = prepare::inputs(&loaded, Network::Proxy, front::wishes(&loaded))?;
     if args.common.explain {
-        return front::explain(&inputs, args.common.json, voice);
+        return Ok(front::explain(&inputs, args.common.json, voice)?.into());
     }
     let violations = args.violations.as_deref().map(open_violations).transpose()?;
     let control = args.control_fd.map(control_descriptor).transpose()?;
@@ -80,7 +81,7 @@ fn try_run(args: &SrtArgs, voice: &Voice) -> Result<i32, Error> {
     if violations.is_some() && outcome.told.unlisted > 0 {
         voice.error(&format!("--violations: {} more events are not listed", outcome.told.unlisted));
     }
-    Ok(outcome.status)
+    Ok(outcome.end)
 }
 
 /// What is to be executed.

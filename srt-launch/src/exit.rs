@@ -3,6 +3,11 @@
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitCode, ExitStatus};
 
+use nix::sys::prctl;
+use nix::sys::signal::{Signal, raise};
+
+use crate::sys;
+
 /// We failed: the command was not started, or did not run as asked.
 pub const OWN_FAILURE: i32 = 125;
 /// The command was found but cannot be executed.
@@ -16,9 +21,41 @@ pub fn status(wait: ExitStatus) -> Option<i32> {
     wait.code().or_else(|| wait.signal().map(|signal| 128 + signal))
 }
 
-/// The same for `main`. Statuses are 0 to 255.
-pub fn code(status: i32) -> ExitCode {
-    ExitCode::from(u8::try_from(status).unwrap_or(OWN_FAILURE as u8))
+/// How a program of ours ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// With this exit status, 0 to 255.
+    Status(i32),
+    /// As the command did, of a key that was pressed at the terminal. A shell goes on with its script after a program
+    /// that has dealt with Ctrl-C and exited, so the status would not do.
+    Interrupted(Signal),
+}
+
+impl End {
+    /// As a shell has it.
+    pub fn status(self) -> i32 {
+        match self {
+            Self::Status(status) => status,
+            Self::Interrupted(signal) => 128 + signal as i32,
+        }
+    }
+}
+
+impl From<i32> for End {
+    fn from(status: i32) -> Self {
+        Self::Status(status)
+    }
+}
+
+/// The same for `main`, which may find itself ended by it.
+pub fn code(end: impl Into<End>) -> ExitCode {
+    let end = end.into();
+    if let End::Interrupted(signal) = end {
+        // What the launcher holds in memory is for no core dump, which Ctrl-\ would leave.
+        let _ = prctl::set_dumpable(false);
+        let _ = sys::restore_default(signal).and_then(|()| raise(signal));
+    }
+    ExitCode::from(u8::try_from(end.status()).unwrap_or(OWN_FAILURE as u8))
 }
 
 #[cfg(test)]

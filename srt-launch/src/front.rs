@@ -13,12 +13,13 @@ use srt_shared::settings::{Loaded, Settings};
 
 use crate::apply::{Failure, Step};
 use crate::args::LaunchArgs;
+use crate::exit::{self, End};
 use crate::interpreter::Reason;
 use crate::launch::{self, Outcome, Uplink};
 use crate::plan::{Explanation, Inputs, Network, edit, trust_environment};
 use crate::prepare::{self, PrepareError, Voice, Wishes};
 use crate::proxy::{Ignored, Relay, RelayTarget, report};
-use crate::{connect, exit, hint, say, sys, trust};
+use crate::{connect, hint, say, sys, trust};
 
 /// The exit status of the connect helper, if this program was started under its name.
 pub fn connect(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
@@ -42,21 +43,21 @@ pub fn usage(error: &clap::Error) -> ExitCode {
     if error.use_stderr() { exit::code(exit::OWN_FAILURE) } else { ExitCode::SUCCESS }
 }
 
-/// Runs `srt-launch`. Returns its exit status.
-pub fn launch(args: LaunchArgs) -> i32 {
+/// Runs `srt-launch`, and says how it is to end.
+pub fn launch(args: LaunchArgs) -> End {
     let voice = Voice::new("srt-launch", &args.common);
-    status(try_launch(args, &voice), &voice)
+    end(try_launch(args, &voice), &voice)
 }
 
-/// The exit status of a program, which says why if it could not run the command.
-pub fn status(result: Result<i32, Box<dyn std::error::Error>>, voice: &Voice) -> i32 {
+/// How a program ends, which says why if it could not run the command.
+pub fn end(result: Result<End, Box<dyn std::error::Error>>, voice: &Voice) -> End {
     result.unwrap_or_else(|e| {
         voice.error(&e);
-        exit::OWN_FAILURE
+        exit::OWN_FAILURE.into()
     })
 }
 
-fn try_launch(args: LaunchArgs, voice: &Voice) -> Result<i32, Box<dyn std::error::Error>> {
+fn try_launch(args: LaunchArgs, voice: &Voice) -> Result<End, Box<dyn std::error::Error>> {
     if args.command.is_empty() && !args.common.explain {
         return Err("no command; see srt-launch --help".into());
     }
@@ -76,14 +77,14 @@ fn try_launch(args: LaunchArgs, voice: &Voice) -> Result<i32, Box<dyn std::error
     let network = if matches!(uplink, Uplink::None) { Network::None } else { Network::Proxy };
     let inputs = prepare::inputs(&loaded, network, wishes)?;
     if args.common.explain {
-        return explain(&inputs, args.common.json, voice);
+        return Ok(explain(&inputs, args.common.json, voice)?.into());
     }
     if let Uplink::Relay(relay) = &uplink {
         warn_of_absent(relay, voice)?;
     }
     let outcome = run(&inputs, &args.command, uplink, voice)?;
     tell_violations(&outcome, &loaded.settings, &args.command, args.name.as_deref());
-    Ok(outcome.status)
+    Ok(outcome.end)
 }
 
 fn uplink(

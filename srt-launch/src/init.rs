@@ -19,6 +19,7 @@ use nix::unistd::{Pid, getpid};
 use crate::apply::{Command, During, Failure, Session, Step, close_all_but, positions};
 use crate::channel::{Inside, Order, Report};
 use crate::exit;
+use crate::keyboard::{Gate, KEYS, Keyboard};
 use crate::monitor::Given;
 use crate::placeholders::Bell;
 use crate::plan::Plan;
@@ -47,7 +48,10 @@ pub fn run(
     if channel.receive() != Some(Order::Go) {
         return Ok(exit::OWN_FAILURE);
     }
+    let shared = session.has_terminal() && plan.isolation.process_group;
+    let gate = shared.then(Gate::make).transpose()?;
     let body = || {
+        gate.iter().for_each(Gate::wait);
         let failure = become_command(plan, command, session, signals);
         channel.send(&Report::Failed(failure.clone()));
         failure.exit_status()
@@ -59,7 +63,17 @@ pub fn run(
     };
     let command = command.during(Step::Init, "clone")?;
 
-    let init = Init { command, own_group: plan.isolation.process_group, session, channel, bell };
+    let keyboard = gate.map(|gate| Keyboard::of(command, gate)).transpose()?;
+
+    let mut init = Init {
+        command,
+        keyboard,
+        told: None,
+        own_group: plan.isolation.process_group,
+        session,
+        channel,
+        bell,
+    };
     let status = init.watch(&children);
     for (stream, (before, after)) in before.into_iter().zip(positions()).enumerate() {
         if let Some(after) = after.filter(|_| before != after) {
@@ -97,21 +111,28 @@ struct Init<'a> {
     command: Pid,
     own_group: bool,
     session: Session,
+    keyboard: Option<Keyboard>,
+    /// What was typed last.
+    told: Option<i32>,
     channel: &'a Inside,
     bell: Option<&'a Bell>,
 }
 
 impl Init<'_> {
-    fn watch(&self, children: &SignalFd) -> i32 {
+    fn watch(&mut self, children: &SignalFd) -> i32 {
         loop {
-            let mut fds = [
-                PollFd::new(children.as_fd(), PollFlags::POLLIN),
-                PollFd::new(self.channel.orders(), PollFlags::POLLIN),
-            ];
+            let orders = self.channel.orders();
+            // What is missing watches what is watched anyway.
+            let typed = self.keyboard.as_ref().map_or(orders, Keyboard::source);
+            let mut fds =
+                [children.as_fd(), orders, typed].map(|source| PollFd::new(source, PollFlags::POLLIN));
             if poll(&mut fds, PollTimeout::NONE).is_err() {
                 continue;
             }
-            let [ended, ordered] = fds.map(|fd| fd.any().unwrap_or(true));
+            let [ended, ordered, typed] = fds.map(|fd| fd.any().unwrap_or(true));
+            if typed {
+                self.tell_typed();
+            }
             if ended {
                 let _ = children.read_signal();
                 if let Some(status) = self.reap() {
@@ -128,8 +149,35 @@ impl Init<'_> {
         }
     }
 
+    /// Tells what was typed.
+    fn tell_typed(&mut self) {
+        match self.keyboard.as_ref().map(Keyboard::read) {
+            Some(Some(typed)) => {
+                typed.iter().for_each(|signal| self.channel.send(&Report::Typed(*signal)));
+                self.told = typed.last().copied().or(self.told);
+            }
+            // The command has killed that process, and goes without.
+            Some(None) => self.keyboard = None,
+            None => {}
+        }
+    }
+
+    /// Tells first what was typed and has perhaps done this to the command: who hears that it has stopped or died, stops or
+    /// ends too.
+    fn after_typed(&mut self, signal: i32, report: &Report) {
+        if let Some(keyboard) = &self.keyboard
+            && KEYS.into_iter().any(|key| key as i32 == signal)
+            && self.told != Some(signal)
+            && self.session.inside_has_terminal()
+        {
+            keyboard.wait();
+        }
+        self.tell_typed();
+        self.channel.send(report);
+    }
+
     /// Reaps whoever has ended; the exit status if the command is among them.
-    fn reap(&self) -> Option<i32> {
+    fn reap(&mut self) -> Option<i32> {
         loop {
             let (pid, status) = match wait(None, WaitPidFlag::WNOHANG | WaitPidFlag::WUNTRACED) {
                 Ok(Some(news)) => news,
@@ -141,18 +189,22 @@ impl Init<'_> {
             }
             if let Some(signal) = status.stopped_signal() {
                 let foreground = self.session.inside_has_terminal();
-                self.channel.send(&Report::Stopped { signal, foreground });
-            } else if let Some(status) = exit::status(status) {
-                return Some(status);
+                self.after_typed(signal, &Report::Stopped { signal, foreground });
+            } else if let Some(code) = exit::status(status) {
+                if let Some(signal) = status.signal().filter(|_| self.session.has_terminal()) {
+                    self.after_typed(signal, &Report::Killed(signal));
+                }
+                return Some(code);
             }
         }
     }
 
-    fn obey(&self, order: Order) {
+    fn obey(&mut self, order: Order) {
         match order {
             Order::Go => {}
             Order::Signal(signal) => self.signal(signal),
             Order::Resume { foreground } => {
+                self.told = None;
                 if foreground {
                     self.session.give_terminal(self.command);
                 }

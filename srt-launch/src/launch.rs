@@ -11,7 +11,9 @@ use srt_shared::attach::Attach;
 
 use crate::apply::{self, Caller, Command, During, Failure, Session, Step};
 use crate::channel::{self, Order, Report};
+use crate::exit::End;
 use crate::init;
+use crate::job::Job;
 use crate::monitor::{self, Signals};
 use crate::placeholders::{self, Vacancy};
 use crate::plan::{Network, Plan, Provided};
@@ -54,8 +56,8 @@ pub type Trusting<'a> = &'a dyn Fn(&str, &mut BTreeMap<OsString, OsString>) -> V
 /// How a run has ended.
 #[derive(Debug)]
 pub struct Outcome {
-    /// The exit status of the command.
-    pub status: i32,
+    /// How the command has.
+    pub end: End,
     /// What the proxy told meanwhile.
     pub told: Told,
 }
@@ -63,7 +65,7 @@ pub struct Outcome {
 impl Outcome {
     /// A run that ended with a failure which was told already.
     pub fn failed(status: i32) -> Self {
-        Self { status, told: Told::default() }
+        Self { end: status.into(), told: Told::default() }
     }
 }
 
@@ -83,8 +85,8 @@ pub fn run(
         // By now somebody has removed it, or this plan is one to look at.
         return Err(Errno::ENOENT).during_at(Step::TempDir, "not there", path);
     }
-    let signals = Signals::take()?;
     let terminal = Session::of_caller();
+    let signals = Signals::take(terminal)?;
     let mut vacancy = Vacancy::of(&plan)?;
     // Dropped after the channel, with which the sandbox ends: for that it waits.
     let keeper;
@@ -130,14 +132,15 @@ pub fn run(
     outside.send(Order::Go).during(Step::Launch, "write")?;
     // While others work, and not when everybody waits for us.
     drop(plan);
-    let status = monitor::watch(&child, &mut outside, &signals, terminal, keeper.as_ref(), &mut news, warn);
+    let end =
+        monitor::watch(&child, &mut outside, &signals, Job::new(terminal), keeper.as_ref(), &mut news, warn);
     drop(keeper);
-    if status.is_err() {
+    if end.is_err() {
         // A keeper that was killed leaves its placeholders, and nobody inside is left to take their place.
         placeholders::sweep();
     }
     let told = news.finish();
-    Ok(Outcome { status: status?, told })
+    Ok(Outcome { end: end?, told })
 }
 
 /// The way out while it is made: inside makes the listener, outside serves it.

@@ -17,6 +17,8 @@ pub mod front;
 pub mod hint;
 pub mod init;
 mod interpreter;
+mod job;
+mod keyboard;
 pub mod launch;
 pub mod limits;
 pub mod monitor;

@@ -25,3 +25,6 @@ pub const PLACEHOLDER_PAUSE: Duration = Duration::from_millis(1);
 /// How long the janitor tries to remove a placeholder that a stranger has locked before it leaves it to the
 /// next run.
 pub const JANITOR_PATIENCE: Duration = Duration::from_millis(300);
+
+/// How long pid 1 waits to hear whether it was a key that has stopped or ended the command.
+pub const TYPED_PATIENCE: Duration = Duration::from_millis(50);

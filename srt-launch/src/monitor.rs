@@ -7,24 +7,25 @@ use std::time::Instant;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, raise, sigprocmask};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::signalfd::{SfdFlags, SignalFd, siginfo};
 use nix::sys::wait::WaitPidFlag;
-use nix::unistd::getpgrp;
 
 use crate::apply::{During, Failure, Session, Step, set_position};
 use crate::channel::{Order, Outside, Report};
-use crate::exit;
+use crate::exit::{self, End};
+use crate::job::{self, Job, Verdict};
 use crate::limits::GRACE;
 use crate::placeholders::Keeper;
 use crate::proxy::News;
 use crate::sys::{self, Child};
 
-/// Signals that ask the command to end.
-const ENDING: [Signal; 4] = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT];
-
 /// Signals that are passed on.
 const FORWARDED: [Signal; 6] =
     [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGUSR1, Signal::SIGUSR2];
+
+/// Signals of the terminal.
+const OF_TERMINAL: [Signal; 5] =
+    [Signal::SIGTSTP, Signal::SIGTTIN, Signal::SIGTTOU, Signal::SIGWINCH, Signal::SIGCONT];
 
 /// Signals of this process while a sandbox is built and runs. They are read, not handled, so that none is lost
 /// between the steps; when this goes they are as before.
@@ -52,8 +53,10 @@ impl Given {
 
 impl Signals {
     /// Takes over what is to be passed on. A signal that was ignored stays so, for the command too: `nohup`.
-    pub fn take() -> Result<Self, Failure> {
-        let mask: SigSet = FORWARDED.into_iter().filter(|signal| !sys::is_ignored(*signal)).collect();
+    pub fn take(session: Session) -> Result<Self, Failure> {
+        let of_terminal = OF_TERMINAL.into_iter().filter(|_| session.has_terminal());
+        let mask: SigSet =
+            FORWARDED.into_iter().chain(of_terminal).filter(|signal| !sys::is_ignored(*signal)).collect();
         let fd = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
             .during(Step::Launch, "signalfd")?;
         let mut before = Given { mask: SigSet::empty(), ignores_children: sys::is_ignored(Signal::SIGCHLD) };
@@ -61,6 +64,19 @@ impl Signals {
             .during(Step::Launch, "sigprocmask")?;
         sys::restore_default(Signal::SIGCHLD).during(Step::Launch, "signal")?;
         Ok(Self { fd, before })
+    }
+
+    /// The next one that has come.
+    fn next(&self) -> Option<siginfo> {
+        self.fd.read_signal().ok().flatten()
+    }
+
+    /// Forgets those that this process has sent its own group: they would end it once they are no longer blocked.
+    fn forget_own(&self) {
+        let others: Vec<_> = std::iter::from_fn(|| self.next()).filter(|info| !job::is_own(info)).collect();
+        for signal in others.iter().filter_map(|info| Signal::try_from(info.ssi_signo as i32).ok()) {
+            let _ = raise(signal);
+        }
     }
 
     /// What this process was given.
@@ -75,45 +91,50 @@ impl Drop for Signals {
     }
 }
 
-/// Waits for the sandbox to end and returns its exit status. Without the keeper of its placeholders denies no longer
+/// Waits for the sandbox to end and says how it did. Without the keeper of its placeholders denies no longer
 /// hold, so it must not outlive that one.
 pub fn watch(
     child: &Child,
     channel: &mut Outside,
     signals: &Signals,
-    session: Session,
+    mut job: Job,
     mut keeper: Option<&Keeper>,
     news: &mut News,
     warn: &mut dyn FnMut(&str),
-) -> Result<i32, Failure> {
+) -> Result<End, Failure> {
     let mut failure = None;
     let mut killed = false;
     let mut deadline: Option<Instant> = None;
     loop {
         let ready = wait(child, channel, signals, keeper, news, deadline);
+        // Before reports: who stops with the command must know whether it was continued meanwhile.
+        if ready.signals || ready.reports {
+            while let Some(info) = signals.next() {
+                let Ok(signal) = Signal::try_from(info.ssi_signo as i32) else { continue };
+                match job.judge(signal, &info) {
+                    Verdict::Drop => continue,
+                    Verdict::Pass => {}
+                    Verdict::End => {
+                        deadline.get_or_insert_with(|| Instant::now() + GRACE);
+                    }
+                }
+                // One that is lost is followed by the end of the patience, if it was to end the command.
+                let _ = channel.send(Order::Signal(signal));
+            }
+        }
         if ready.reports {
             for report in channel.receive() {
                 match report {
                     Report::Stopped { signal, foreground } => {
-                        stop_with_the_command(signal, foreground, session, channel);
+                        job.command_stopped(signal, foreground, channel)
                     }
                     Report::Connected => news.begin(),
-                    other => note(other, &mut failure, warn),
+                    other => note(other, &mut job, &mut failure, warn),
                 }
             }
         }
         if ready.news {
             news.read();
-        }
-        if ready.signals {
-            while let Ok(Some(info)) = signals.fd.read_signal() {
-                let Ok(signal) = Signal::try_from(info.ssi_signo as i32) else { continue };
-                // One that is lost is followed by the end of the patience, if it was to end the command.
-                let _ = channel.send(Order::Signal(signal));
-                if ENDING.contains(&signal) {
-                    deadline.get_or_insert_with(|| Instant::now() + GRACE);
-                }
-            }
         }
         if ready.keeper && keeper.is_some_and(Keeper::is_done) {
             keeper = None;
@@ -128,7 +149,7 @@ pub fn watch(
             deadline = None;
         }
         if ready.ended {
-            channel.receive_rest().into_iter().for_each(|report| note(report, &mut failure, warn));
+            channel.receive_rest().into_iter().for_each(|report| note(report, &mut job, &mut failure, warn));
             let status =
                 sys::wait(Some(child.pid), WaitPidFlag::empty()).ok().flatten().map(|(_, status)| status);
             if let Some(signal) = status.and_then(|status| status.signal())
@@ -136,19 +157,21 @@ pub fn watch(
             {
                 failure.get_or_insert_with(|| Failure::killed(signal));
             }
-            session.take_terminal_back();
-            let status = status.and_then(exit::status).unwrap_or(exit::OWN_FAILURE);
-            return failure.map_or(Ok(status), Err);
+            signals.forget_own();
+            let end = job.end(status.and_then(exit::status).unwrap_or(exit::OWN_FAILURE));
+            return failure.map_or(Ok(end), Err);
         }
     }
 }
 
 /// Takes note of a report. That the command was stopped counts for nothing once it has ended.
-fn note(report: Report, failure: &mut Option<Failure>, warn: &mut dyn FnMut(&str)) {
+fn note(report: Report, job: &mut Job, failure: &mut Option<Failure>, warn: &mut dyn FnMut(&str)) {
     match report {
         Report::Failed(why) => *failure = Some(why),
         Report::Warning(text) => warn(&text),
         Report::Position(stream, position) => set_position(stream, position),
+        Report::Typed(signal) => job.typed_inside(signal),
+        Report::Killed(signal) => job.command_killed(signal),
         Report::Stopped { .. } | Report::Connected => {}
     }
 }
@@ -191,23 +214,4 @@ fn wait(
 /// Kills pid 1, and with it everything inside. Whether that will be its end.
 fn kill_all(child: &Child) -> bool {
     kill(child.pid, Signal::SIGKILL).is_ok()
-}
-
-/// The command was stopped, by Ctrl-Z mostly: the shell that waits for us must see us stop, and have the terminal.
-/// Goes on when we are continued.
-fn stop_with_the_command(signal: i32, foreground: bool, session: Session, channel: &Outside) {
-    if !matches!(session, Session::Terminal { .. }) {
-        return;
-    }
-    // In the background the terminal is the shell's, which may be reading from it just now.
-    if foreground {
-        session.give_terminal(getpgrp());
-    }
-    // Not SIGSTOP: in a group that no shell controls nobody would continue us. There the others are void, and the
-    // command goes on at once, as it would without us.
-    let _ = raise(match Signal::try_from(signal) {
-        Ok(signal @ (Signal::SIGTTIN | Signal::SIGTTOU)) => signal,
-        _ => Signal::SIGTSTP,
-    });
-    let _ = channel.send(Order::Resume { foreground: session.in_foreground() });
 }

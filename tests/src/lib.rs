@@ -7,3 +7,4 @@ pub mod proxy;
 pub mod sandbox;
 pub mod sandbox_run;
 pub mod sys;
+pub mod terminal;

@@ -1,75 +1,11 @@
 //! A sandbox on a terminal: the keys that send signals, job control, and typing into it from inside.
 #![allow(clippy::unwrap_used)]
 
-use std::fs::File;
-use std::io::{Read, Write};
-use std::process::{Child, Command};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::thread;
-use std::time::{Duration, Instant};
-
 use nix::unistd::{Pid, tcgetpgrp};
 use serde_json::json;
 use srt_tests::sandbox::Sandbox;
-use srt_tests::sys::{resize, start_on_terminal};
-
-const DEADLINE: Duration = Duration::from_secs(20);
-const CTRL_C: &str = "\x03";
-const CTRL_Z: &str = "\x1a";
-
-/// A program on a terminal, and somebody who sits at it.
-struct Terminal {
-    child: Child,
-    keyboard: File,
-    screen: Receiver<Vec<u8>>,
-    seen: String,
-}
-
-impl Terminal {
-    fn start(mut command: Command) -> Self {
-        let (child, keyboard) = start_on_terminal(&mut command);
-        // Its own copies of the terminal's other end.
-        drop(command);
-        let mut output = keyboard.try_clone().unwrap();
-        let (send, screen) = channel();
-        thread::spawn(move || {
-            let mut bytes = [0; 1024];
-            // An error is the end: nobody holds the other end any more.
-            while let Ok(read @ 1..) = output.read(&mut bytes) {
-                if send.send(bytes[..read].to_vec()).is_err() {
-                    break;
-                }
-            }
-        });
-        Self { child, keyboard, screen, seen: String::new() }
-    }
-
-    fn press(&mut self, keys: &str) {
-        self.keyboard.write_all(keys.as_bytes()).unwrap();
-    }
-
-    /// Waits until the screen shows this, after whatever was waited for before.
-    fn wait_for(&mut self, text: &str) {
-        let deadline = Instant::now() + DEADLINE;
-        loop {
-            if let Some(at) = self.seen.find(text) {
-                self.seen.drain(..at + text.len());
-                return;
-            }
-            match self.screen.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                Ok(bytes) => self.seen.push_str(&String::from_utf8_lossy(&bytes)),
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                    let _ = self.child.kill();
-                    panic!("{text:?} does not come: {:?}", self.seen);
-                }
-            }
-        }
-    }
-
-    fn end(mut self) -> Option<i32> {
-        self.child.wait().unwrap().code()
-    }
-}
+use srt_tests::sys::resize;
+use srt_tests::terminal::{CTRL_C, CTRL_Z, Terminal};
 
 fn sandbox() -> Sandbox {
     Sandbox::new(json!({}))

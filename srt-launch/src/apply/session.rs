@@ -2,14 +2,14 @@
 //!
 //! The command always has a process group of its own: in the caller's, `kill(0, …)` would reach the other
 //! members, which live on the host. Where one of the standard streams is the controlling terminal, the command
-//! stays in the caller's session and its group becomes the terminal's foreground group, as an interactive
-//! shell does it for a job: so Ctrl-C, Ctrl-Z and changes of the window's size reach it. Otherwise it gets a
-//! session of its own, and no terminal can be its.
+//! stays in the caller's session, and both groups act as one job on it (`crate::job`). Otherwise it gets a session of
+//! its own, and no terminal can be its.
 
 use std::os::fd::BorrowedFd;
 
 use nix::errno::Errno;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, killpg, sigprocmask};
+use nix::sys::stat::fstat;
 use nix::unistd::{Pid, getpgrp, setpgid, setsid, tcgetpgrp, tcsetpgrp};
 
 use super::failure::{During, Failure, Step};
@@ -24,8 +24,9 @@ pub enum Session {
     Terminal {
         /// A standard stream that is it.
         stream: BorrowedFd<'static>,
-        /// Whether the caller's process group had it to itself when the launcher started.
-        foreground: bool,
+        /// Whether the command has it from the start, and not only when it asks for it: a program in the background
+        /// shows no progress, but somebody at the other end of a pipe, a pager, may need it more.
+        at_once: bool,
     },
 }
 
@@ -36,7 +37,11 @@ impl Session {
         let find = |stream| tcgetpgrp(stream).ok().map(|group| (stream, group));
         match sys::STANDARD_STREAMS.into_iter().find_map(find) {
             None => Self::Own,
-            Some((stream, group)) => Self::Terminal { stream, foreground: group == getpgrp() },
+            Some((stream, group)) => {
+                let [input, output, _] = sys::STANDARD_STREAMS;
+                let at_once = group == getpgrp() && !is_pipe(input) && !is_pipe(output);
+                Self::Terminal { stream, at_once }
+            }
         }
     }
 
@@ -44,15 +49,25 @@ impl Session {
     pub fn enter(self) -> Result<(), Failure> {
         match self {
             Self::Own => setsid().during(Step::Session, "setsid").map(drop),
-            Self::Terminal { foreground, .. } => {
+            Self::Terminal { at_once, .. } => {
                 let me = Pid::from_raw(0);
                 setpgid(me, me).during(Step::Session, "setpgid")?;
-                if foreground {
+                if at_once {
                     self.give_terminal(nix::unistd::getpid());
                 }
                 Ok(())
             }
         }
+    }
+
+    /// Whether a terminal is shared.
+    pub fn has_terminal(self) -> bool {
+        matches!(self, Self::Terminal { .. })
+    }
+
+    /// Whether the command has it from the start.
+    pub fn lends_at_once(self) -> bool {
+        matches!(self, Self::Terminal { at_once: true, .. })
     }
 
     /// Makes `group` the terminal's foreground group. That it is refused is no failure of ours: the terminal
@@ -86,4 +101,11 @@ impl Session {
             self.give_terminal(getpgrp());
         }
     }
+}
+
+fn is_pipe(stream: BorrowedFd<'_>) -> bool {
+    fstat(stream).is_ok_and(|found| {
+        let kind = found.st_mode & libc::S_IFMT;
+        kind == libc::S_IFIFO || kind == libc::S_IFSOCK
+    })
 }

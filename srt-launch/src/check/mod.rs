@@ -220,7 +220,7 @@ fn send_in(
     let trust = |_: &str, _: &mut _| Vec::new();
     prepare::until_a_plan_fits(inputs, |plan| {
         let mut warn = |text: &str| say::err(format_args!("srt check: {text}"));
-        Ok(launch::run(plan, &argv, uplink()?, &trust, &mut warn).map(|outcome| outcome.status))
+        Ok(launch::run(plan, &argv, uplink()?, &trust, &mut warn).map(|outcome| outcome.end.status()))
     })
 }
 

@@ -16,7 +16,7 @@ use srt_shared::settings::{Source, load};
 
 fn main() -> ExitCode {
     match run() {
-        Ok(status) => exit::code(status),
+        Ok(end) => exit::code(end),
         Err(e) => {
             eprintln!("launch-without: {e}");
             exit::code(exit::OWN_FAILURE)
@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run() -> Result<i32, Box<dyn Error>> {
+fn run() -> Result<exit::End, Box<dyn Error>> {
     let mut args = env::args_os().skip(1).peekable();
     let mut walls = Vec::new();
     while args.next_if(|arg| arg == "--without").is_some() {
@@ -47,7 +47,7 @@ fn run() -> Result<i32, Box<dyn Error>> {
         let mut warn = |text: &str| eprintln!("{text}");
         Ok::<_, Box<dyn Error>>(launch::run(plan, &command, Uplink::None, &trust, &mut warn))
     })?;
-    Ok(result?.status)
+    Ok(result?.end)
 }
 
 fn take_out(plan: &mut Plan, wall: &str) -> Result<(), String> {
