@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::net::{TcpListener, UdpSocket};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
@@ -100,7 +101,11 @@ fn sockets() {
 fn network() {
     let sandbox = plain();
     for address in ["127.0.0.1:0", "[::1]:0"] {
-        let listener = TcpListener::bind(address).unwrap();
+        let listener = match TcpListener::bind(address) {
+            // Whoever has no IPv6 has nothing that could be reached by it.
+            Err(e) if address.starts_with("[::1]") && e.kind() == ErrorKind::AddrNotAvailable => continue,
+            result => result.unwrap(),
+        };
         let address = listener.local_addr().unwrap().to_string();
         held_by(&sandbox, "network_namespace", &[], &["tcp", &address]);
     }
