@@ -43,7 +43,8 @@ fn what_is_no_sandbox_is_refused_and_costs_nobody_anything() {
     let (stream, _other) = UnixStream::pair().unwrap();
     let datagrams = UdpSocket::bind("127.0.0.1:0").unwrap();
     // It listens, but what it accepts comes in packets.
-    let dir = tempfile::tempdir().unwrap();
+    // The path of a socket has room for a hundred bytes, which that of TMPDIR may be.
+    let dir = tempfile::tempdir_in("/tmp").unwrap();
     let packets = socket(AddressFamily::Unix, SockType::SeqPacket, SockFlag::SOCK_CLOEXEC, None).unwrap();
     bind(packets.as_raw_fd(), &UnixAddr::new(&dir.path().join("socket")).unwrap()).unwrap();
     listen(&packets, Backlog::new(1).unwrap()).unwrap();
