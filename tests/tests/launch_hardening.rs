@@ -255,6 +255,7 @@ fn a_file_that_is_not_found_again_is_handed_on_only_where_it_cannot_be_written()
         // Another user's, in a folder that is closed to us: inside, root is one user among others.
         let file = sandbox.write("closed/file", "text\n");
         let stream = File::open(&file).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
         chown(&file, Some(1), Some(1)).unwrap();
         chown(sandbox.path("closed"), Some(1), Some(1)).unwrap();
         fs::set_permissions(sandbox.path("closed"), fs::Permissions::from_mode(0o700)).unwrap();

@@ -119,8 +119,8 @@ fn where_tmpdir_has_to_be_made_the_first_run_has_its_denies_too() {
         let root = sandbox.path("");
         let in_tmp = root.strip_prefix("/tmp").unwrap_or(Path::new("unused")).display();
         let new_tmp = format!(
-            "mount -t tmpfs -o mode=1777 none /mnt && mkdir -p /mnt/{in_tmp} && \
-             mount --rbind {root} /mnt/{in_tmp} && mount --rbind /mnt /tmp && cd {root}/work",
+            "mount -t tmpfs -o mode=1777 none /mnt && mkdir -p '/mnt/{in_tmp}' && \
+             mount --rbind '{root}' '/mnt/{in_tmp}' && mount --rbind /mnt /tmp && cd '{root}/work'",
             root = root.display(),
         );
         let script = "echo $TMPDIR; ls -d $TMPDIR; echo x >/tmp/claude/name; cat /tmp/claude/name";

@@ -376,7 +376,7 @@ fn odd_things_at_protected_names() {
 #[test]
 fn a_folder_that_cannot_be_read_is_denied_whole() {
     let run = || {
-        let tree = Tree::new(&["lock/.bashrc", "lock/f"]);
+        let tree = Tree::for_anybody(&["lock/.bashrc", "lock/f"]);
         fs::set_permissions(tree.path("lock"), Permissions::from_mode(0o333)).unwrap();
         let planned = tree.plan(json!({"allowWrite": ["."]}));
         fs::set_permissions(tree.path("lock"), Permissions::from_mode(0o755)).unwrap();
