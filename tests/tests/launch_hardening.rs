@@ -89,6 +89,26 @@ fn hooks_and_configuration_elsewhere_are_protected_too() {
 }
 
 #[test]
+fn a_writable_folder_of_a_tool_opens_nothing_that_the_tool_runs() {
+    for (folder, root) in [("work", "a/.claude"), ("work/a/.claude", ".")] {
+        let sandbox = Sandbox::new(json!({"allowWrite": [root]}));
+        sandbox.write("work/a/.claude/commands/x", "kept");
+        let script = "exec 2>/dev/null; cd \"$1\"
+            echo evil >>commands/x; touch commands/n; mkdir agents/n; mkdir agents; mv commands c2; rm -rf agents
+            touch other && echo ran";
+        let mut command = sandbox.script(script);
+        command.arg("x").arg(sandbox.path("work/a/.claude")).current_dir(sandbox.path(folder));
+        assert_eq!(run(&mut command).1, "ran\n", "{folder}");
+        assert_eq!(sandbox.read("work/a/.claude/commands/x"), "kept", "{folder}");
+        let left = fs::read_dir(sandbox.path("work/a/.claude")).unwrap().flatten();
+        let mut left: Vec<_> = left.map(|entry| entry.file_name().into_string().unwrap()).collect();
+        left.sort();
+        assert_eq!(left, ["commands", "other"], "{folder}");
+        assert!(!sandbox.path("work/a/.claude/commands/n").exists(), "{folder}");
+    }
+}
+
+#[test]
 fn a_command_makes_no_settings_for_the_next_run() {
     let sandbox = Sandbox::new(json!({"allowWrite": ["~"]}));
     let script =

@@ -88,10 +88,13 @@ impl Protected<'_> {
         paths
     }
 
-    /// What is protected of what a writable root lies in: a root may be a part of a repository, or of what it must
+    /// What is protected because of where a writable root lies: a root may be a part of a repository, or of what it must
     /// leave alone, and nothing looks for protected names above it.
     pub(super) fn around(self, root: &Path) -> Vec<PathBuf> {
-        let mut paths = Vec::new();
+        // A name of two parts is met from the folder above its first, which nobody looks at here.
+        let parts = DIRECTORIES.iter().filter_map(|name| name.split_once('/'));
+        let mut paths: Vec<PathBuf> =
+            parts.filter(|(outer, _)| root.ends_with(outer)).map(|(_, inner)| root.join(inner)).collect();
         // What somebody else puts in a directory that all share says nothing of what others have there.
         for above in root.ancestors().skip(1).take_while(|above| !is_shared_by_all(above, self.host)) {
             self.add_git(&above.join(".git"), &mut paths);

@@ -89,6 +89,26 @@ fn naming_a_protected_path_does_not_open_it() {
     check(&tree, json!({"allowWrite": ["."]}), &["writable .vscode"]);
 }
 
+/// Nobody looks at the folder above `.claude` for what it protects in there.
+#[test]
+fn a_root_that_is_half_of_a_protected_name() {
+    let parts = ["commands", "agents"];
+    for (cwd, root) in [(".", "a/.claude"), ("a/.claude", "."), ("a/.claude/commands", "..")] {
+        let mut tree = Tree::new(&["a/.claude/commands/x", "a/.claude/settings.json"]);
+        tree.inputs.cwd = tree.path(cwd);
+        let planned = tree.plan(json!({"allowWrite": [root]}));
+        let [present, absent] = parts.map(|part| format!("a/.claude/{part}"));
+        assert_eq!(planned.mounts(), ["writable a/.claude".into(), format!("read-only {present}")]);
+        assert!(planned.placeholders().contains(&absent), "{cwd}");
+    }
+    // Within another root, too, and without anything in it.
+    let tree = Tree::new(&["a/b/c/d/.claude/f"]);
+    let planned = tree.plan(json!({"allowWrite": [".", "a/b/c/d/.claude"]}));
+    for part in parts {
+        assert!(planned.placeholders().contains(&format!("a/b/c/d/.claude/{part}")));
+    }
+}
+
 #[test]
 fn naming_a_part_of_what_is_protected_does_not_open_it() {
     let mut tree = Tree::new(&[
