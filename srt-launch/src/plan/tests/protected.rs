@@ -369,6 +369,60 @@ fn what_says_where_git_finds_hooks_and_configuration() {
     );
 }
 
+/// The search does not reach these, but git at the top does.
+#[test]
+fn git_files_of_submodules_and_worktrees_however_deep() {
+    let tree = Tree::new(&[
+        ".git/HEAD",
+        ".git/config",
+        ".git/hooks/",
+        ".git/worktrees/wt/HEAD",
+        ".git/modules/foo/HEAD",
+        ".git/modules/sparse/HEAD",
+        "a/b/c/foo/.git",
+        "a/b/c/foo/f",
+        "a/b/c/sparse/.git",
+        "a/b/c/wt/.git",
+        "a/b/c/own/.git/HEAD",
+        "a/b/c/own/.git/config",
+        "a/b/c/own/.git/hooks/",
+        "a/b/c/other/.git",
+    ]);
+    fs::write(tree.path(".git/modules/foo/config"), "[core]\nworktree = ../../../a/b/c/foo\n").unwrap();
+    fs::write(tree.path(".git/modules/sparse/config.worktree"), "[core]\nworktree=../../../a/b/c/sparse\n")
+        .unwrap();
+    let gitdir = format!("{}\n", tree.path("a/b/c/wt/.git").display());
+    fs::write(tree.path(".git/worktrees/wt/gitdir"), gitdir).unwrap();
+    let modules = "[submodule \"own\"]\npath = a/b/c/own\n[submodule \"out\"]\npath = ../h\n";
+    fs::write(tree.path(".gitmodules"), modules).unwrap();
+    let shut = |planned: Planned| -> Vec<String> {
+        let shut =
+            planned.mounts().into_iter().filter_map(|line| Some(line.strip_prefix("read-only ")?.into()));
+        shut.collect()
+    };
+    let expected = [
+        ".git/config",
+        ".git/hooks",
+        ".git/modules/foo/config",
+        ".git/modules/sparse/config.worktree",
+        ".git/worktrees/wt/gitdir",
+        ".gitmodules",
+        "a/b/c/foo/.git",
+        "a/b/c/own/.git/config",
+        "a/b/c/own/.git/hooks",
+        "a/b/c/sparse/.git",
+        "a/b/c/wt/.git",
+    ];
+    let planned = tree.plan(json!({"allowWrite": ["."]}));
+    assert!(planned.mounts().contains(&"pin a/b/c/foo".into()));
+    assert_eq!(shut(planned), expected);
+    assert_eq!(shut(tree.plan(json!({"allowWrite": ["a"]}))), expected[6..]);
+    assert_eq!(shut(tree.plan(json!({"allowWrite": ["a/b/c/foo/f"]}))), [""; 0]);
+    // A work tree that is the top itself: the git directory in it is no file, and stays writable.
+    fs::write(tree.path(".git/config"), "[core]\nworktree = ..\n").unwrap();
+    assert_eq!(shut(tree.plan(json!({"allowWrite": ["."]}))), expected);
+}
+
 #[test]
 fn git_configuration_can_be_opened_and_hooks_cannot() {
     let tree = Tree::new(&[".git/HEAD", ".git/config", ".git/hooks/x"]);
