@@ -13,6 +13,7 @@ mod environment;
 mod explain;
 mod git;
 mod git_config;
+mod git_excludes;
 mod host;
 mod isolation;
 mod model;

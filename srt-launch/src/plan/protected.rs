@@ -116,8 +116,13 @@ impl Protected<'_> {
         path.ancestors().find(|above| self.is_protected_name(above))
     }
 
+    /// Whether a folder is laid out as what git keeps of a repository.
+    pub(super) fn is_git_directory(self, directory: &Path) -> bool {
+        GIT_DIRECTORY_MARKS.iter().all(|name| self.host.metadata(&directory.join(name)).is_ok())
+    }
+
     fn add_if_git_directory(self, directory: &Path, paths: &mut Vec<PathBuf>) {
-        if GIT_DIRECTORY_MARKS.iter().all(|name| self.host.metadata(&directory.join(name)).is_ok()) {
+        if self.is_git_directory(directory) {
             self.add_git_directory(directory, None, 0, paths);
         }
     }
@@ -238,7 +243,7 @@ impl Protected<'_> {
     }
 
     /// The directory that a small file of git names, relative to the file's own.
-    fn pointer(self, file: &Path, prefix: &[u8]) -> Option<PathBuf> {
+    pub(super) fn pointer(self, file: &Path, prefix: &[u8]) -> Option<PathBuf> {
         // A placeholder is not there.
         self.host.metadata(file).ok().filter(Metadata::is_file)?;
         let text = read_small(file, MAX_POINTER, self.host)?;

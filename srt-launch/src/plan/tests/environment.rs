@@ -10,9 +10,19 @@ fn get(planned: &Planned, name: &str) -> Option<String> {
     planned.plan.env.get(OsStr::new(name)).map(|value| value.to_str().unwrap().to_string())
 }
 
-fn excludes(planned: &Planned) -> String {
-    let file = planned.plan.provided.iter().find(|provided| provided.name == "git-excludes").unwrap();
+fn provided(planned: &Planned, name: &str) -> String {
+    let file = planned.plan.provided.iter().find(|provided| provided.name == name).unwrap();
     String::from_utf8(file.contents.clone()).unwrap()
+}
+
+/// What git is told in the repository of this git directory, `w/` left out.
+fn excludes(planned: &Planned, directory: &str) -> Option<String> {
+    let config = provided(planned, "git-config");
+    let condition = format!("[includeIf \"gitdir:{}/w/{directory}\"]", planned.top.display());
+    let mut lines = config.lines().skip_while(|line| *line != condition);
+    let included = provided(planned, lines.nth(1)?.strip_prefix("\tpath = ").unwrap());
+    let list = included.strip_prefix("[core]\n\texcludesFile = /dev/srt/").unwrap().trim_end();
+    Some(provided(planned, list))
 }
 
 #[test]
@@ -153,20 +163,55 @@ fn git_is_told_of_placeholders() {
     fs::write(tree.path("h/mine"), "*.o").unwrap();
     tree.inputs.cwd = tree.path("sub");
     let planned = tree.plan(json!({"allowWrite": ["."], "denyWrite": ["a b*c"]}));
-    assert_eq!(get(&planned, "GIT_CONFIG_KEY_0").as_deref(), Some("core.excludesFile"));
-    assert_eq!(get(&planned, "GIT_CONFIG_VALUE_0").as_deref(), Some("/dev/srt/git-excludes"));
-    let lines = excludes(&planned);
-    assert!(lines.starts_with("*.o\n"), "{lines}");
-    for line in ["/sub/.bashrc", "/.bashrc", "/sub/.vscode"] {
-        assert!(lines.lines().any(|own| own == line), "{line} {lines}");
+    assert_eq!(get(&planned, "GIT_CONFIG_KEY_0").as_deref(), Some("include.path"));
+    assert_eq!(get(&planned, "GIT_CONFIG_VALUE_0").as_deref(), Some("/dev/srt/git-config"));
+    // A repository may be made where the command starts.
+    for (directory, prefix) in [(".git", "/sub"), ("sub/.git", "")] {
+        let lines = excludes(&planned, directory).unwrap();
+        assert!(lines.starts_with("*.o\n"), "{lines}");
+        for line in ["/.bashrc", "/.vscode", "/.claude/"] {
+            assert!(lines.lines().any(|own| *own == format!("{prefix}{line}")), "{line} {lines}");
+        }
     }
     let planned = tree.plan(json!({"allowWrite": ["."], "denyWrite": [{"path": "a b*c", "literal": true}]}));
-    assert!(excludes(&planned).lines().any(|own| own == "/sub/a\\ b\\*c"), "{}", excludes(&planned));
+    let lines = excludes(&planned, ".git").unwrap();
+    assert!(lines.lines().any(|own| own == "/sub/a\\ b\\*c"), "{lines}");
     // What the command may not read is not told.
     let planned = tree.plan(json!({"allowWrite": ["."], "denyRead": ["~"]}));
-    assert!(!excludes(&planned).contains("*.o"));
+    assert!(!excludes(&planned, ".git").unwrap().contains("*.o"));
     // Without placeholders git is left alone.
     assert_eq!(get(&tree.plan(json!({})), "GIT_CONFIG_COUNT"), None);
+}
+
+#[test]
+fn git_is_told_of_placeholders_by_repository() {
+    let tree = Tree::new(&[
+        "app/.git/HEAD",
+        "app/.git/config",
+        "top/.git/modules/m/HEAD",
+        "top/.git/modules/m/hooks/",
+        "top/m/.git",
+        "bare/HEAD",
+        "bare/objects/",
+        "bare/refs/",
+    ]);
+    fs::write(tree.path("top/m/.git"), "gitdir: ../.git/modules/m\n").unwrap();
+    let planned = tree.plan(json!({"allowWrite": ["."], "denyWrite": ["top/m/x"]}));
+    // What lies in git directories is no file of the project.
+    for name in ["app/.git/hooks", "bare/hooks", "top/.git/modules/m/commondir"] {
+        assert!(planned.placeholders().contains(&name.into()), "{name}");
+    }
+    let lines = excludes(&planned, ".git").unwrap();
+    assert!(lines.contains("/.bashrc\n") && lines.contains("/.claude/\n"), "{lines}");
+    assert!(!lines.contains("hooks") && !lines.contains("commondir"), "{lines}");
+    assert_eq!(excludes(&planned, "app/.git"), None);
+    assert_eq!(excludes(&planned, "top/.git"), None);
+    assert_eq!(excludes(&planned, "top/.git/modules/m").as_deref(), Some("/x\n"));
+
+    let mut tree = Tree::new(&["a [*\"\\b/f"]);
+    tree.inputs.cwd = tree.path("a [*\"\\b");
+    let planned = tree.plan(json!({"allowWrite": ["."]}));
+    assert!(excludes(&planned, r#"a \\[\\*\"\\\\b/.git"#).unwrap().contains("/.bashrc\n"));
 }
 
 #[test]
