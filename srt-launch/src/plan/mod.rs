@@ -25,6 +25,7 @@ mod reads;
 mod rules;
 mod seccomp;
 mod ssh;
+mod ssh_include;
 mod temp_dir;
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,5 @@
 use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::PermissionsExt;
 
 use super::*;
 
@@ -221,10 +222,38 @@ fn ssh_configuration_is_copied_for_ordinary_users() {
     for uid in [0, 65534] {
         tree.inputs.uid = uid;
         let planned = tree.plan(json!({}));
-        let copied = planned.plan.provided.iter().any(|provided| provided.name == "ssh/ssh_config");
+        let copied = planned.plan.provided.iter().any(|provided| provided.name == "ssh/etc/ssh/ssh_config");
         assert_eq!(copied, uid != 0 && there, "{uid}");
         let hidden = tree.plan(json!({"denyRead": ["/etc/ssh"]}));
         assert!(hidden.plan.provided.is_empty());
+    }
+}
+
+/// What the user's own configuration includes, too. Only what is not the user's has to be copied.
+#[test]
+fn includes_of_the_users_ssh_configuration_are_followed() {
+    let mut tree = Tree::new(&["h/.ssh/one/a.conf", "deep/b.conf", "deep/c", "loose", "other"]);
+    let top = tree.top();
+    fs::write(
+        tree.path("h/.ssh/config"),
+        format!("Match all\nInclude one/*.conf none \"{}/w/loose\"\n", top.display()),
+    )
+    .unwrap();
+    let text = format!("include={}/w/deep/b.*\nInclude ~/.ssh/config\n", top.display());
+    fs::write(tree.path("h/.ssh/one/a.conf"), text).unwrap();
+    fs::set_permissions(tree.path("loose"), fs::Permissions::from_mode(0o666)).unwrap();
+    let copies = |planned: Planned| -> Vec<String> {
+        let names = planned.plan.provided.iter().filter_map(|provided| provided.name.strip_prefix("ssh"));
+        let names = names.filter_map(|name| Some(name.strip_prefix(top.to_str()?)?.to_string()));
+        names.collect()
+    };
+    // The tree is another's.
+    tree.inputs.uid = geteuid().as_raw() + 1;
+    assert_eq!(copies(tree.plan(json!({}))), ["/h/.ssh/config", "/h/.ssh/one/a.conf", "/w/deep/b.conf"]);
+    assert_eq!(copies(tree.plan(json!({"denyRead": ["~/.ssh/one"]}))), ["/h/.ssh/config"]);
+    if !geteuid().is_root() {
+        tree.inputs.uid = geteuid().as_raw();
+        assert_eq!(copies(tree.plan(json!({}))), [""; 0]);
     }
 }
 
