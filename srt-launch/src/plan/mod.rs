@@ -13,6 +13,7 @@ mod environment;
 mod explain;
 mod git;
 mod git_config;
+mod git_excludes;
 mod host;
 mod isolation;
 mod model;
@@ -24,6 +25,7 @@ mod reads;
 mod rules;
 mod seccomp;
 mod ssh;
+mod ssh_include;
 mod temp_dir;
 #[cfg(test)]
 mod tests;
@@ -77,10 +79,12 @@ impl Plan {
         let env = environment(inputs, &cwd, compiled.temp_dir.as_ref(), &git);
         let mut provided = ssh_configuration(scene, &compiled);
         provided.extend(git.provided);
+        let mounts = mounts::mounts(&compiled.rules);
+        compiled.warnings.extend(mounts.iter().filter_map(|mount| not_opened(mount, &host)));
         host.check()?;
         Ok(Self {
             root: mounts::root(&compiled.rules),
-            mounts: mounts::mounts(&compiled.rules),
+            mounts,
             missing_temp_dir: compiled.temp_dir.filter(|temp_dir| temp_dir.missing).map(|found| found.path),
             placeholders: compiled.placeholders.into_iter().collect(),
             provided,
@@ -105,6 +109,16 @@ impl Plan {
             notes: compiled.notes.into_iter().collect(),
         })
     }
+}
+
+/// What to say of an entry that root's command cannot make use of.
+fn not_opened(mount: &Mount, host: &Host) -> Option<String> {
+    let (why @ Reason::Setting { .. }, place) = (&mount.why, mount.opens()?) else { return None };
+    let folder = host.closed_to_command(place)?;
+    Some(format!(
+        "{why}: {place:?} is not opened, since {folder:?} is another user's and closed to others: root inside the \
+         sandbox has no power over it; run this as its owner"
+    ))
 }
 
 /// Why no plan could be made.

@@ -3,6 +3,7 @@
 mod environment;
 mod order;
 mod protected;
+mod protected_git;
 mod reads;
 mod user_git;
 mod walk;
