@@ -227,17 +227,21 @@ impl<'a> Scene<'a> {
         absolute(base, Path::new(text))
     }
 
-    /// Starts the search for a pattern where its directory really is. `None` if there is nothing to search.
+    /// Starts the search for a pattern where its directory really is. Gives the links that lead there.
+    ///
+    /// # Errors
+    /// Where there is nothing to search: what the directory's path leads to.
     pub(super) fn seek(
         &self,
         search: &mut Search,
         anchored: &Anchored,
         links: Links,
-    ) -> Result<PatternId, Lookup> {
+    ) -> Result<(PatternId, Vec<PathBuf>), Lookup> {
         let lookup = self.host.follow(&anchored.start);
         match &lookup.found {
             Found::There(start, Kind::Directory) => {
-                Ok(search.add_pattern(start.clone(), anchored.pattern.clone(), links))
+                let id = search.add_pattern(start.clone(), anchored.pattern.clone(), links);
+                Ok((id, lookup.links))
             }
             _ => Err(lookup),
         }

@@ -12,7 +12,7 @@ use super::{
     model::Reason,
     readings::Effect,
     rules::say,
-    walk::{Findings, Hit, Links, PatternId, Search},
+    walk::{Findings, Hit, Links, PatternId, Search, Unsearchable},
 };
 
 /// What the read lists said, until the walk has found what their patterns match.
@@ -50,19 +50,24 @@ impl Reads {
                     continue;
                 }
                 match scene.seek(search, &anchored, Links::Followed) {
-                    Ok(id) => {
+                    Ok((id, links)) => {
+                        out.rules.keep_links(&links, &why);
                         self.denies.insert(id, Sought { why: why.clone(), contents: anchored.contents });
                         if anchored.contents {
                             // What links in there lead to lies elsewhere and is denied as well.
                             anchored.pattern = anchored.pattern.contents();
                             let id = scene.seek(search, &anchored, Links::Alone);
                             self.denies
-                                .extend(id.map(|id| (id, Sought { why: why.clone(), contents: false })));
+                                .extend(id.map(|(id, _)| (id, Sought { why: why.clone(), contents: false })));
                         }
                     }
-                    // What cannot be looked at may hold a match.
-                    Err(Lookup { found: Found::Unknown(above), .. }) => out.hide(&above, &why),
-                    Err(_) => {}
+                    Err(lookup) => {
+                        out.rules.keep_links(&lookup.links, &why);
+                        // What cannot be looked at may hold a match.
+                        if let Found::Unknown(above) = lookup.found {
+                            out.hide(&above, &why);
+                        }
+                    }
                 }
             }
         }
@@ -74,7 +79,7 @@ impl Reads {
                 out.warnings.insert(unanchored(&why));
             }
             for anchored in readings.patterns {
-                if let Ok(id) = scene.seek(search, &anchored, Links::AsTheyAre) {
+                if let Ok((id, _)) = scene.seek(search, &anchored, Links::AsTheyAre) {
                     self.allows.insert(id, Sought { why: why.clone(), contents: anchored.contents });
                 }
             }
@@ -86,8 +91,10 @@ impl Reads {
         for hit in &findings.hits {
             let Some(sought) = self.denies.get(&hit.pattern) else { continue };
             if !sought.contents {
+                out.rules.keep_links(&hit.links, &sought.why);
                 deny_hit(scene, &hit.path, hit.kind, &sought.why, out);
             } else if let Some(directory) = full_directory(scene, hit) {
+                out.rules.keep_links(&hit.links, &sought.why);
                 deny_hit(scene, &hit.path, hit.kind, &sought.why, out);
                 self.denied_contents
                     .entry(directory)
@@ -95,8 +102,9 @@ impl Reads {
                     .or_insert_with(|| sought.why.clone());
             }
         }
-        for (id, directory) in &findings.unsearchable {
-            if let Some(sought) = self.denies.get(id) {
+        for Unsearchable { pattern, directory, links } in &findings.unsearchable {
+            if let Some(sought) = self.denies.get(pattern) {
+                out.rules.keep_links(links, &sought.why);
                 out.hide(directory, &sought.why);
             }
         }

@@ -10,13 +10,13 @@ use srt_shared::settings::DEFAULT_NAME;
 
 use super::{
     compile::{Compiled, SETTINGS, Scene, is_own_tree, setting},
-    host::{Creation, Found, Kind, Lookup},
+    host::{Creation, Found, Kind},
     model::{Placeholder, Reason},
     protected::is_shared_by_all,
     readings::Effect,
     reads::unanchored,
     rules::say,
-    walk::{Findings, Links, PatternId, Search},
+    walk::{Findings, Links, PatternId, Search, Unsearchable},
 };
 
 /// What the write lists said, until the walk has found what their patterns match.
@@ -108,13 +108,16 @@ impl Writes {
             }
             for anchored in readings.patterns.into_iter().filter(|anchored| !is_own_tree(&anchored.start)) {
                 match scene.seek(search, &anchored, Links::Followed) {
-                    Ok(id) => {
+                    Ok((id, links)) => {
+                        out.rules.keep_links(&links, &why);
                         self.denies.insert(id, why.clone());
                     }
-                    Err(Lookup { found: Found::Unknown(above), .. }) => {
-                        deny_at(&above, Kind::Directory, &why, out)
+                    Err(lookup) => {
+                        out.rules.keep_links(&lookup.links, &why);
+                        if let Found::Unknown(above) = lookup.found {
+                            deny_at(&above, Kind::Directory, &why, out);
+                        }
                     }
-                    Err(_) => {}
                 }
             }
         }
@@ -174,11 +177,13 @@ impl Writes {
     pub(super) fn add_found(&mut self, scene: Scene<'_>, findings: &Findings, out: &mut Compiled) {
         for hit in &findings.hits {
             if let Some(why) = self.denies.get(&hit.pattern).cloned() {
+                out.rules.keep_links(&hit.links, &why);
                 self.deny(scene, &hit.path, &why, out);
             }
         }
-        for (id, directory) in &findings.unsearchable {
-            if let Some(why) = self.denies.get(id) {
+        for Unsearchable { pattern, directory, links } in &findings.unsearchable {
+            if let Some(why) = self.denies.get(pattern) {
+                out.rules.keep_links(links, why);
                 deny_at(directory, Kind::Directory, why, out);
             }
         }

@@ -2,6 +2,7 @@
 
 mod environment;
 mod order;
+mod planted;
 mod protected;
 mod reads;
 mod user_git;

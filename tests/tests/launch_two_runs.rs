@@ -1,0 +1,63 @@
+//! One command after another with the same settings: what the first leaves behind must not decide what the second may
+//! read or write. In each test the first does its worst, and the second looks for what it should not get.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use serde_json::{Value, json};
+use srt_tests::sandbox::{Sandbox, run};
+
+const SECRET: &str = "the secret";
+
+/// A secret at `place`, and what else is there (`a/` a folder, `a -> b` a link, else a file). `TOP` in the lists stands
+/// for the folder of the test.
+fn sandbox(mut lists: Value, place: &str, others: &[&str]) -> Sandbox {
+    let sandbox = Sandbox::new(json!({}));
+    let top = sandbox.path("");
+    let top = top.to_str().unwrap().trim_end_matches('/');
+    for key in ["denyRead", "allowRead", "allowWrite", "denyWrite"] {
+        if lists[key].is_null() {
+            lists[key] = json!([]);
+        }
+    }
+    let lists = serde_json::from_str(&lists.to_string().replace("TOP", top)).unwrap();
+    let sandbox = sandbox.with("filesystem", lists);
+    sandbox.write(place, SECRET);
+    for other in others {
+        match other.split_once(" -> ") {
+            Some((link, target)) => symlink(target, sandbox.path(link)).unwrap(),
+            None if other.ends_with('/') => fs::create_dir_all(sandbox.path(other)).unwrap(),
+            None => drop(sandbox.write(other, "x")),
+        }
+    }
+    sandbox
+}
+
+/// Neither command prints the secret, and both have been run.
+#[track_caller]
+fn stays_hidden(sandbox: &Sandbox, first: &str, second: &str) {
+    for script in [first, second] {
+        let (status, stdout, stderr) = run(&mut sandbox.script(&format!("{script}\necho done")));
+        assert_eq!(status, Some(0), "{script}: {stderr}");
+        assert!(stdout.ends_with("done\n"), "{script}: {stdout}{stderr}");
+        assert!(!stdout.contains(SECRET), "{first} and {second} print what is hidden");
+    }
+}
+
+#[test]
+fn a_link_that_a_denied_pattern_leads_through() {
+    for deny in ["docs/*.key", "docs/**/*.key", "d*/*.key", "d*/a.key", "docs/a.key", "docs/**"] {
+        for first in ["rm docs && mkdir docs", "mv docs elsewhere; mkdir docs", "ln -sfn /nowhere docs"] {
+            let others = ["work/docs -> store"];
+            let lists = json!({"denyRead": [deny], "allowWrite": ["."]});
+            let sandbox = sandbox(lists, "work/store/a.key", &others);
+            stays_hidden(&sandbox, &format!("{first}; mv store kept"), "cat */a.key store/*");
+        }
+        let lists = json!({"allowWrite": ["."], "denyWrite": [deny]});
+        let sandbox = sandbox(lists, "work/store/a.key", &["work/docs -> store"]);
+        run(&mut sandbox.script("rm docs && mkdir docs; mv store kept"));
+        run(&mut sandbox.script("echo overwritten > store/a.key; echo overwritten > kept/a.key"));
+        assert_eq!(sandbox.read("work/store/a.key"), SECRET, "{deny}");
+    }
+}
