@@ -46,6 +46,54 @@ fn stays_hidden(sandbox: &Sandbox, first: &str, second: &str) {
 }
 
 #[test]
+fn a_link_planted_where_an_allowed_pattern_starts() {
+    for (deny, allow) in [
+        (json!(["~/.ssh"]), json!(["docs/*"])),
+        (json!(["~/.ssh"]), json!(["docs/**/*"])),
+        (json!(["~/.ssh", "."]), json!([".", "./docs/*"])),
+        (json!(["~/.ssh/id_rsa"]), json!(["docs/*"])),
+        (json!(["~/.ssh/*"]), json!(["docs/id_rsa"])),
+    ] {
+        let lists = json!({"denyRead": deny, "allowRead": allow, "allowWrite": ["."]});
+        let sandbox = sandbox(lists, "home/.ssh/id_rsa", &["work/docs/"]);
+        stays_hidden(&sandbox, "rm -rf docs; ln -s ../home/.ssh docs", "cat docs/id_rsa ~/.ssh/id_rsa");
+    }
+}
+
+#[test]
+fn a_link_planted_on_the_way_to_an_allowed_path() {
+    let lists = |allow: &str| json!({"denyRead": ["x"], "allowRead": [allow], "allowWrite": ["x/pub"]});
+    for allow in ["x/pub/a/sub", "x/pub/a/sub/key", "x/pub/a/sub/*", "x/pub/a/*"] {
+        let sandbox = sandbox(lists(allow), "work/x/secret/sub/key", &["work/x/pub/a/sub/"]);
+        let first = "mv x/pub/a x/pub/old; ln -s ../secret x/pub/a";
+        stays_hidden(&sandbox, first, "cat x/pub/a/sub/key x/secret/sub/key");
+    }
+    let lists = json!({"denyRead": ["TOP"], "allowRead": [".", "./cfg/pub"], "allowWrite": ["."]});
+    let sandbox = sandbox(lists, "other/pub/key", &[]);
+    stays_hidden(&sandbox, "ln -s ../other cfg", "cat cfg/pub/key ../other/pub/key");
+}
+
+/// Some pattern denies what the first command makes, which says nothing of who made it.
+#[test]
+fn a_link_planted_in_what_is_denied_from_then_on() {
+    for (deny_read, deny_write) in
+        [(json!(["~/.ssh"]), json!(["**/dist"])), (json!(["~/.ssh", "**/dist"]), json!([]))]
+    {
+        for allow in ["dist/x/id_rsa", "dist/x/*"] {
+            let lists = json!({
+                "denyRead": deny_read, "denyWrite": deny_write, "allowRead": [allow], "allowWrite": ["."],
+            });
+            let sandbox = sandbox(lists, "home/.ssh/id_rsa", &[]);
+            stays_hidden(
+                &sandbox,
+                "mkdir dist; ln -s ../../home/.ssh dist/x",
+                "cat dist/x/id_rsa ~/.ssh/id_rsa",
+            );
+        }
+    }
+}
+
+#[test]
 fn a_link_that_a_denied_pattern_leads_through() {
     for deny in ["docs/*.key", "docs/**/*.key", "d*/*.key", "d*/a.key", "docs/a.key", "docs/**"] {
         for first in ["rm docs && mkdir docs", "mv docs elsewhere; mkdir docs", "ln -sfn /nowhere docs"] {

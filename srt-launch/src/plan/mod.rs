@@ -3,7 +3,7 @@
 //!
 //! 1. `readings`: what each entry of a path list means, as a path and as a pattern.
 //! 2. `host`: where a path really leads; `walk`: what patterns match and where `protected` names are.
-//! 3. `compile` with `reads`, `carve_out` and `writes`: all that is said about each path, the `rules`.
+//! 3. `compile` with `reads`, `carve_out`, `planted` and `writes`: all that is said about each path, the `rules`.
 //! 4. `mounts`: the fewest mounts that make it so.
 //! 5. `environment`, `git`, `ssh`: what programs are told about where they are.
 
@@ -18,6 +18,7 @@ mod isolation;
 mod model;
 mod mount_table;
 mod mounts;
+mod planted;
 mod protected;
 mod readings;
 mod reads;

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    carve_out::{CarveOut, CarveOuts},
+    carve_out::{CarveOut, CarveOuts, Refusal},
     compile::{Compiled, Scene, is_own_tree, setting},
     host::{Found, Kind, Lookup},
     model::Reason,
@@ -19,7 +19,7 @@ use super::{
 #[derive(Debug, Default)]
 pub(super) struct Reads {
     denies: BTreeMap<PatternId, Sought>,
-    allows: BTreeMap<PatternId, Sought>,
+    allows: BTreeMap<PatternId, Allowed>,
     allowed_paths: Vec<(PathBuf, Reason)>,
     /// Directories denied by a pattern that goes on with `/**`: in them every entry is denied for itself.
     denied_contents: BTreeMap<PathBuf, Reason>,
@@ -29,6 +29,24 @@ pub(super) struct Reads {
 struct Sought {
     why: Reason,
     contents: bool,
+}
+
+/// A pattern of `allowRead`.
+#[derive(Debug)]
+struct Allowed {
+    why: Reason,
+    contents: bool,
+    /// The links that lead to where it starts: its matches are told without them.
+    through: Vec<PathBuf>,
+}
+
+/// A path that `allowRead` names or matches.
+#[derive(Debug, Clone, Copy)]
+struct Wanted<'a> {
+    path: &'a Path,
+    through: &'a [PathBuf],
+    contents: bool,
+    why: &'a Reason,
 }
 
 impl Reads {
@@ -79,8 +97,9 @@ impl Reads {
                 out.warnings.insert(unanchored(&why));
             }
             for anchored in readings.patterns {
-                if let Ok((id, _)) = scene.seek(search, &anchored, Links::AsTheyAre) {
-                    self.allows.insert(id, Sought { why: why.clone(), contents: anchored.contents });
+                if let Ok((id, through)) = scene.seek(search, &anchored, Links::AsTheyAre) {
+                    let why = why.clone();
+                    self.allows.insert(id, Allowed { why, contents: anchored.contents, through });
                 }
             }
         }
@@ -113,52 +132,61 @@ impl Reads {
 
     /// Allows paths and matches, and denies again what a `/**` denies beneath them.
     pub(super) fn add_allows(&self, scene: Scene<'_>, findings: &Findings, out: &mut Compiled) {
-        let mut wanted: Vec<(&Path, &Reason)> =
-            self.allowed_paths.iter().map(|(path, why)| (path.as_path(), why)).collect();
-        let mut with_contents: BTreeMap<PathBuf, Reason> = BTreeMap::new();
-        for hit in &findings.hits {
-            let Some(sought) = self.allows.get(&hit.pattern) else { continue };
-            if sought.contents && hit.kind != Kind::Directory {
-                continue;
-            }
-            if sought.contents {
-                let why = with_contents.entry(hit.path.clone()).or_insert_with(|| sought.why.clone());
-                *why = why.clone().min(sought.why.clone());
-            }
-            wanted.push((&hit.path, &sought.why));
+        let mut wanted: Vec<Wanted<'_>> = Vec::new();
+        for (path, why) in &self.allowed_paths {
+            wanted.push(Wanted { path, through: &[], contents: false, why });
         }
-        let links = self.add_places(scene, wanted, out);
-        self.add_links(scene, links, out);
-        allow_contents(&with_contents, out);
-        self.deny_contents(scene, &with_contents, out);
-    }
-
-    /// Shows what is not a link. All are judged by the denies alone, so that none depends on another. Gives the links.
-    fn add_places<'a>(
-        &self,
-        scene: Scene<'_>,
-        wanted: Vec<(&Path, &'a Reason)>,
-        out: &mut Compiled,
-    ) -> Vec<(PathBuf, &'a Reason)> {
-        let carve_outs = CarveOuts { scene, rules: &out.rules, denied_contents: &self.denied_contents };
-        let judged: Vec<_> = wanted.into_iter().map(|(path, why)| (carve_outs.place(path), why)).collect();
+        for hit in &findings.hits {
+            let Some(Allowed { why, contents, through }) = self.allows.get(&hit.pattern) else { continue };
+            if !contents || hit.kind == Kind::Directory {
+                wanted.push(Wanted { path: &hit.path, through, contents: *contents, why });
+            }
+        }
+        let judged = self.judge(scene, wanted, out);
         let mut links = Vec::new();
-        for (carve_out, why) in judged {
+        let mut with_contents: BTreeMap<PathBuf, Reason> = BTreeMap::new();
+        let mut refused = Vec::new();
+        for (carve_out, wanted) in judged {
+            let why = wanted.why;
             match carve_out {
                 Ok(CarveOut::Place(path, kind)) => {
                     let node = out.rules.node(&path);
                     node.kind = Some(kind);
                     say(&mut node.allow_read, why);
+                    if wanted.contents {
+                        let first = with_contents.entry(path).or_insert_with(|| why.clone());
+                        *first = first.clone().min(why.clone());
+                    }
                 }
                 Ok(CarveOut::Link(link)) => links.push((link, why)),
-                Err(note) => drop(out.notes.insert(format!("{why}: {note}"))),
+                Err(refusal) => refused.push((refusal, why)),
             }
         }
-        links
+        self.add_links(scene, links, &mut refused, out);
+        allow_contents(&with_contents, out);
+        self.deny_contents(scene, &with_contents, out);
+        tell_refused(scene, refused, out);
+    }
+
+    /// What becomes of each wanted path. All are judged by the denies alone, so that none depends on another.
+    fn judge<'a>(
+        &self,
+        scene: Scene<'_>,
+        wanted: Vec<Wanted<'a>>,
+        out: &Compiled,
+    ) -> Vec<(Result<CarveOut, Refusal>, Wanted<'a>)> {
+        let carve_outs = CarveOuts { scene, rules: &out.rules, denied_contents: &self.denied_contents };
+        wanted.into_iter().map(|wanted| (carve_outs.place(wanted.path, wanted.through), wanted)).collect()
     }
 
     /// Shows what links lead to, under their names.
-    fn add_links(&self, scene: Scene<'_>, links: Vec<(PathBuf, &Reason)>, out: &mut Compiled) {
+    fn add_links<'a>(
+        &self,
+        scene: Scene<'_>,
+        links: Vec<(PathBuf, &'a Reason)>,
+        refused: &mut Vec<(Refusal, &'a Reason)>,
+        out: &mut Compiled,
+    ) {
         let carve_outs = CarveOuts { scene, rules: &out.rules, denied_contents: &self.denied_contents };
         let judged: Vec<_> =
             links.into_iter().map(|(link, why)| (carve_outs.target(&link), link, why)).collect();
@@ -172,7 +200,7 @@ impl Reads {
                     }
                 }
                 Ok(None) => {}
-                Err(note) => drop(out.notes.insert(format!("{why}: {note}"))),
+                Err(refusal) => refused.push((refusal, why)),
             }
         }
     }
@@ -219,6 +247,27 @@ impl Reads {
         for (path, kind, why) in denied {
             deny_hit(scene, &path, kind, why, out);
         }
+    }
+}
+
+/// Says what is not shown, as a warning where it is for fear of a planted link and makes a difference.
+fn tell_refused(scene: Scene<'_>, refused: Vec<(Refusal, &Reason)>, out: &mut Compiled) {
+    for (refusal, why) in refused {
+        let (link, place) = match refusal {
+            Refusal::Planted { link, place } => (link, place),
+            Refusal::Note(note) => {
+                out.notes.insert(format!("{why}: {note}"));
+                continue;
+            }
+        };
+        let target = scene.host.follow(&link);
+        let target = target.there().unwrap_or(&place);
+        let told = format!(
+            "{why}: leads through the symbolic link {link:?} in a writable folder and is not shown; write the entry with \
+             {target:?} in the place of the link if that is meant"
+        );
+        let told_where = if out.rules.access(&place).readable { &mut out.notes } else { &mut out.warnings };
+        told_where.insert(told);
     }
 }
 
