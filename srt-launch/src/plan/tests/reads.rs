@@ -196,6 +196,11 @@ fn globs() {
         &["empty-file d/a.pem", "empty-file d/sub/.hid.pem", "empty-file d/sub/c.pem"],
     );
     check(&tree, json!({"denyRead": ["**/*.none", "nodir/*.x"]}), &[]);
+    check(
+        &tree,
+        json!({"denyRead": ["d/**/**/?.pem", "**/**/**/e"]}),
+        &["empty-file d/a.pem", "empty-file d/sub/c.pem", "empty-dir e"],
+    );
     // An empty folder has nothing in it that a /** could match.
     check(&tree, json!({"denyRead": ["?/**"]}), &["empty-dir d"]);
     check(&tree, json!({"denyRead": ["?"]}), &["empty-dir d", "empty-dir e"]);
