@@ -109,3 +109,16 @@ fn a_link_that_a_denied_pattern_leads_through() {
         assert_eq!(sandbox.read("work/store/a.key"), SECRET, "{deny}");
     }
 }
+
+/// Entries that lead to a file of the host by a way through `/proc`, which inside is another one.
+#[test]
+fn a_file_that_is_denied_by_a_way_through_proc() {
+    for deny in ["/proc/self/cwd/f", "/proc/self/cwd/?", "/proc/self/rootTOP/work/f"] {
+        let lists = json!({"allowWrite": ["."], "denyWrite": [deny]});
+        let sandbox = self::sandbox(lists, "work/f", &[]);
+        run(&mut sandbox.script("echo overwritten > f; rm f; mv f g"));
+        assert_eq!(sandbox.read("work/f"), SECRET, "{deny}");
+        let lists = json!({"allowWrite": ["."], "denyRead": [deny]});
+        stays_hidden(&self::sandbox(lists, "work/f", &[]), "cat f", "cat f");
+    }
+}

@@ -151,17 +151,15 @@ impl Compiled {
         if let Some(ca) = settings.network.tls_terminate.as_ref().and_then(|tls| tls.ca.as_ref()) {
             self.hide_own(scene, &scene.absolute(&ca.key), &CA_KEY);
         }
-        let Some(file) =
-            settings_file.as_ref().map(|file| absolute(cwd, file)).filter(|file| !is_own_tree(file))
-        else {
-            return;
-        };
+        let Some(file) = settings_file.as_ref().map(|file| absolute(cwd, file)) else { return };
         let proxy = settings.network.parent_proxy.as_ref();
         if proxy.is_some_and(|proxy| proxy.http.iter().chain(&proxy.https).any(|url| url.login.is_some())) {
             self.hide_own(scene, &file, &LOGIN);
         }
         let lookup = scene.host.follow(&file);
-        if let Found::There(path, kind) = &lookup.found {
+        if let Found::There(path, kind) = &lookup.found
+            && !is_own_tree(path)
+        {
             self.rules.keep_links(&lookup.links, &SETTINGS);
             let node = self.rules.node(path);
             node.kind = Some(*kind);
@@ -238,8 +236,10 @@ impl<'a> Scene<'a> {
         links: Links,
     ) -> Result<(PatternId, Vec<PathBuf>), Lookup> {
         let lookup = self.host.follow(&anchored.start);
+        // A deny need not look where the sandbox has a tree of its own; an allow may show a part of it again.
+        let searched = |start: &Path| links == Links::AsTheyAre || !is_own_tree(start);
         match &lookup.found {
-            Found::There(start, Kind::Directory) => {
+            Found::There(start, Kind::Directory) if searched(start) => {
                 let id = search.add_pattern(start.clone(), anchored.pattern.clone(), links);
                 Ok((id, lookup.links))
             }

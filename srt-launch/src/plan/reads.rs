@@ -63,10 +63,6 @@ impl Reads {
                 out.warnings.insert(unanchored(&why));
             }
             for mut anchored in readings.patterns {
-                if is_own_tree(&anchored.start) {
-                    out.notes.insert(format!("{why}: the sandbox has a /proc and a /dev of its own"));
-                    continue;
-                }
                 match scene.seek(search, &anchored, Links::Followed) {
                     Ok((id, links)) => {
                         out.rules.keep_links(&links, &why);
@@ -81,9 +77,14 @@ impl Reads {
                     }
                     Err(lookup) => {
                         out.rules.keep_links(&lookup.links, &why);
-                        // What cannot be looked at may hold a match.
-                        if let Found::Unknown(above) = lookup.found {
-                            out.hide(&above, &why);
+                        match lookup.found {
+                            Found::There(place, _) | Found::Unknown(place) if is_own_tree(&place) => {
+                                let note = "the sandbox has a /proc and a /dev of its own";
+                                out.notes.insert(format!("{why}: {note}"));
+                            }
+                            // What cannot be looked at may hold a match.
+                            Found::Unknown(above) => out.hide(&above, &why),
+                            _ => {}
                         }
                     }
                 }

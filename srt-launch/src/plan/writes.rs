@@ -106,7 +106,7 @@ impl Writes {
             if readings.unanchored {
                 out.warnings.insert(unanchored(&why));
             }
-            for anchored in readings.patterns.into_iter().filter(|anchored| !is_own_tree(&anchored.start)) {
+            for anchored in readings.patterns {
                 match scene.seek(search, &anchored, Links::Followed) {
                     Ok((id, links)) => {
                         out.rules.keep_links(&links, &why);
@@ -248,9 +248,7 @@ impl Writes {
 
     /// Denies writing what a path leads to, there or not, and keeps the links it leads through.
     fn deny(&mut self, scene: Scene<'_>, path: &Path, why: &Reason, out: &mut Compiled) {
-        if is_own_tree(path) {
-            return;
-        }
+        // What a path in `/proc` leads to may lie elsewhere, `/proc/self/cwd` for one.
         let lookup = scene.host.follow(path);
         out.rules.keep_links(&lookup.links, why);
         match lookup.found {

@@ -335,6 +335,8 @@ fn own_trees() {
     let planned = tree.plan(json!({
         "denyRead": ["/proc", "/dev", "/dev/null", "/proc/self/environ", "/proc/1", "/dev/*", "nu*", "se*", "/proc/cpuinfo", "/sys/kernel"],
     }));
+    let shown = tree.plan(json!({"denyRead": ["/proc/sys"], "allowRead": ["/proc/sys/kernel/ostyp*"]})).plan;
+    assert!(shown.mounts.iter().any(|mount| mount.target == Path::new("/proc/sys/kernel/ostype")));
     let kinds: BTreeMap<&Path, &MountKind> =
         planned.plan.mounts.iter().map(|m| (m.target.as_path(), &m.kind)).collect();
     assert_eq!(kinds.get(Path::new("/proc/cpuinfo")), Some(&&MountKind::EmptyFile));
