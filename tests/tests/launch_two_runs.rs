@@ -3,8 +3,9 @@
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{chown, symlink};
 
+use nix::unistd::geteuid;
 use serde_json::{Value, json};
 use srt_tests::sandbox::{Sandbox, run};
 
@@ -107,6 +108,31 @@ fn a_link_that_a_denied_pattern_leads_through() {
         run(&mut sandbox.script("rm docs && mkdir docs; mv store kept"));
         run(&mut sandbox.script("echo overwritten > store/a.key; echo overwritten > kept/a.key"));
         assert_eq!(sandbox.read("work/store/a.key"), SECRET, "{deny}");
+    }
+}
+
+/// Every entry below `~` means another place then.
+#[test]
+fn a_link_that_leads_to_the_home() {
+    let lists = json!({"denyRead": ["~/.ssh"], "allowWrite": ["TOP"]});
+    let sandbox = sandbox(lists, "home/.ssh/id_rsa", &["me -> home"]);
+    for script in ["ln -sfn outside ../me; rm -f ../me; mv ../me ../you", "cat ../home/.ssh/id_rsa"] {
+        let mut launch = sandbox.script(&format!("{script}\necho done"));
+        let (_, stdout, stderr) = run(launch.env("HOME", sandbox.path("me")));
+        assert!(stdout == "done\n", "{script}: {stdout}{stderr}");
+    }
+}
+
+/// Nobody can make the denied name in it, but another folder could be put in its place. As root, since nobody else can
+/// give a folder away.
+#[test]
+fn a_folder_of_somebody_else_that_would_hold_a_denied_name() {
+    let lists = json!({"allowWrite": ["."], "denyWrite": ["theirs/hook"]});
+    let sandbox = sandbox(lists, "work/secret", &["work/theirs/"]);
+    if geteuid().is_root() {
+        chown(sandbox.path("work/theirs"), Some(65534), Some(65534)).unwrap();
+        run(&mut sandbox.script("mv theirs away; mkdir theirs; echo planted > theirs/hook"));
+        assert_eq!(sandbox.read("work/theirs/hook"), "");
     }
 }
 

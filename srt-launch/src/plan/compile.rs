@@ -33,6 +33,8 @@ pub(super) struct Compiled {
 
 pub(super) const SETTINGS: Reason = Reason::Rule("the settings file decides over the next run");
 
+const BASES: Reason = Reason::Rule("entries start from the home or the working directory, where it leads to");
+
 /// What every step needs to look at.
 #[derive(Clone, Copy)]
 pub(super) struct Scene<'a> {
@@ -40,6 +42,8 @@ pub(super) struct Scene<'a> {
     pub(super) host: &'a Host,
     /// Where `~` and relative entries start, resolved: both are the caller's word, links on the way included.
     pub(super) bases: Bases<'a>,
+    /// The links that led to these.
+    pub(super) base_links: &'a [PathBuf],
     /// What the user's own configuration makes git obey everywhere.
     pub(super) user_git: &'a Obeyed,
 }
@@ -61,6 +65,8 @@ pub(super) fn compile(scene: Scene<'_>) -> Compiled {
     let mut reads = Reads::default();
     let mut search = Search::default();
 
+    // Whoever replaces one has every entry below `~`, and every relative one, mean another place in the next run.
+    out.rules.keep_links(scene.base_links, &BASES);
     out.add_temp_dir(scene);
     writes.add_allowed(scene, &mut out);
     writes.add_denied(scene, &mut search, &mut out);

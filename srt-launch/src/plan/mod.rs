@@ -59,14 +59,17 @@ impl Plan {
     /// [`PlanError`], when there is nothing to start from.
     pub fn compute(inputs: &Inputs) -> Result<Self, PlanError> {
         let host = Host::new(inputs.uid, inputs.foreign_placeholders.iter().map(|ghost| ghost.path.clone()));
-        let Found::There(cwd, Kind::Directory) = host.follow(&inputs.cwd).found else {
+        let cwd_lookup = host.follow(&inputs.cwd);
+        let Found::There(cwd, Kind::Directory) = cwd_lookup.found else {
             host.check()?;
             return Err(PlanError::WorkingDirectory(inputs.cwd.clone()));
         };
-        let home = host.follow(&inputs.home).there().map_or_else(|| inputs.home.clone(), Path::to_path_buf);
+        let home_lookup = host.follow(&inputs.home);
+        let home = home_lookup.there().map_or_else(|| inputs.home.clone(), Path::to_path_buf);
+        let base_links = [cwd_lookup.links, home_lookup.links].concat();
         let bases = Bases { home: &home, cwd: &cwd };
         let user_git = obeyed_everywhere(&inputs.env, &home, &host);
-        let scene = Scene { inputs, host: &host, bases, user_git: &user_git };
+        let scene = Scene { inputs, host: &host, bases, base_links: &base_links, user_git: &user_git };
         let mut compiled = compile(scene);
         let settings = &inputs.settings;
         if !settings.network.allow_unix_sockets.is_empty() && !settings.network.allow_all_unix_sockets {

@@ -206,9 +206,14 @@ impl Writes {
         self.absent.dedup();
         let creation: Vec<Creation> =
             self.absent.iter().map(|(parent, ..)| scene.host.creation(parent)).collect();
-        for ((parent, ..), creation) in self.absent.iter().zip(&creation) {
-            if *creation == Creation::AfterChmod && out.rules.access(parent).writable() {
-                deny_at(parent, Kind::Directory, &OWNERS, out);
+        for ((parent, _, why), creation) in self.absent.iter().zip(&creation) {
+            match creation {
+                Creation::AfterChmod if out.rules.access(parent).writable() => {
+                    deny_at(parent, Kind::Directory, &OWNERS, out);
+                }
+                // Nobody makes the name in there, but another directory could be put in its place.
+                Creation::Refused => out.rules.keep(parent, why),
+                _ => {}
             }
         }
         let mut made: BTreeMap<PathBuf, (bool, Reason)> = BTreeMap::new();

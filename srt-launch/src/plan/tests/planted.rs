@@ -129,6 +129,26 @@ fn links_within_what_is_readable_are_not_warned_of() {
 }
 
 #[test]
+fn links_to_where_entries_start_are_kept() {
+    let mut tree = Tree::new(&["homes/me/.ssh/k", "home -> homes/me", "ws/x", "cwd -> ws"]);
+    tree.inputs.home = tree.path("home");
+    tree.inputs.cwd = tree.path("cwd");
+    check(
+        &tree,
+        json!({"denyRead": ["~/.ssh"], "allowWrite": ["TOP/w"]}),
+        &[
+            "pin cwd",
+            "pin home",
+            "pin homes",
+            "pin homes/me",
+            "pin ws",
+            "writable w",
+            "empty-dir homes/me/.ssh",
+        ],
+    );
+}
+
+#[test]
 fn links_that_denied_patterns_lead_through_are_kept() {
     let tree = Tree::new(&["store/a.key", "store/s/b.key", "docs -> store"]);
     let read = ["pin docs", "pin store", "writable w", "empty-file store/a.key"];
@@ -162,6 +182,23 @@ fn links_that_denied_patterns_lead_through_are_kept() {
         &["pin a", "pin a/l", "pin b", "pin b/m", "pin c", "pin c/d", "writable w", "empty-file c/d/x.key"],
     );
     check(&tree, json!({"denyRead": ["e/*.key"], "allowWrite": ["."]}), &["pin e", "pin f", "writable w"]);
+}
+
+/// Nobody can make the name in it, but whoever owns what it lies in can put another folder in its place. Only root can
+/// give a folder to somebody else.
+#[test]
+fn a_folder_of_somebody_else_that_would_hold_a_denied_name_is_kept() {
+    let tree = Tree::new(&["a/theirs/x"]);
+    if geteuid().is_root() {
+        std::os::unix::fs::chown(tree.path("a/theirs"), Some(65534), Some(65534)).unwrap();
+        for entry in ["a/theirs/absent", "a/theirs/absent/too"] {
+            let lists = json!({"denyWrite": [entry], "allowWrite": ["a"]});
+            check(&tree, lists, &["pin a/theirs", "writable a"]);
+        }
+    }
+    // Nor is `/` kept, where an ordinary user can make nothing.
+    let planned = tree.plan(json!({"allowWrite": ["/"], "denyWrite": ["/absent"]}));
+    assert!(planned.plan.mounts.iter().all(|mount| mount.target != Path::new("/")));
 }
 
 /// Package managers link thousands of packages into one another: none of these has to stay what it is.
