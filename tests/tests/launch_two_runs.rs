@@ -13,7 +13,7 @@ const SECRET: &str = "the secret";
 
 /// A secret at `place`, and what else is there (`a/` a folder, `a -> b` a link, else a file). `TOP` in the lists stands
 /// for the folder of the test.
-fn sandbox(mut lists: Value, place: &str, others: &[&str]) -> Sandbox {
+fn set_up(mut lists: Value, place: &str, others: &[&str]) -> Sandbox {
     let sandbox = Sandbox::new(json!({}));
     let top = sandbox.path("");
     let top = top.to_str().unwrap().trim_end_matches('/');
@@ -56,7 +56,7 @@ fn a_link_planted_where_an_allowed_pattern_starts() {
         (json!(["~/.ssh/*"]), json!(["docs/id_rsa"])),
     ] {
         let lists = json!({"denyRead": deny, "allowRead": allow, "allowWrite": ["."]});
-        let sandbox = sandbox(lists, "home/.ssh/id_rsa", &["work/docs/"]);
+        let sandbox = set_up(lists, "home/.ssh/id_rsa", &["work/docs/"]);
         stays_hidden(&sandbox, "rm -rf docs; ln -s ../home/.ssh docs", "cat docs/id_rsa ~/.ssh/id_rsa");
     }
 }
@@ -65,12 +65,12 @@ fn a_link_planted_where_an_allowed_pattern_starts() {
 fn a_link_planted_on_the_way_to_an_allowed_path() {
     let lists = |allow: &str| json!({"denyRead": ["x"], "allowRead": [allow], "allowWrite": ["x/pub"]});
     for allow in ["x/pub/a/sub", "x/pub/a/sub/key", "x/pub/a/sub/*", "x/pub/a/*"] {
-        let sandbox = sandbox(lists(allow), "work/x/secret/sub/key", &["work/x/pub/a/sub/"]);
+        let sandbox = set_up(lists(allow), "work/x/secret/sub/key", &["work/x/pub/a/sub/"]);
         let first = "mv x/pub/a x/pub/old; ln -s ../secret x/pub/a";
         stays_hidden(&sandbox, first, "cat x/pub/a/sub/key x/secret/sub/key");
     }
     let lists = json!({"denyRead": ["TOP"], "allowRead": [".", "./cfg/pub"], "allowWrite": ["."]});
-    let sandbox = sandbox(lists, "other/pub/key", &[]);
+    let sandbox = set_up(lists, "other/pub/key", &[]);
     stays_hidden(&sandbox, "ln -s ../other cfg", "cat cfg/pub/key ../other/pub/key");
 }
 
@@ -84,7 +84,7 @@ fn a_link_planted_in_what_is_denied_from_then_on() {
             let lists = json!({
                 "denyRead": deny_read, "denyWrite": deny_write, "allowRead": [allow], "allowWrite": ["."],
             });
-            let sandbox = sandbox(lists, "home/.ssh/id_rsa", &[]);
+            let sandbox = set_up(lists, "home/.ssh/id_rsa", &[]);
             stays_hidden(
                 &sandbox,
                 "mkdir dist; ln -s ../../home/.ssh dist/x",
@@ -100,11 +100,11 @@ fn a_link_that_a_denied_pattern_leads_through() {
         for first in ["rm docs && mkdir docs", "mv docs elsewhere; mkdir docs", "ln -sfn /nowhere docs"] {
             let others = ["work/docs -> store"];
             let lists = json!({"denyRead": [deny], "allowWrite": ["."]});
-            let sandbox = sandbox(lists, "work/store/a.key", &others);
+            let sandbox = set_up(lists, "work/store/a.key", &others);
             stays_hidden(&sandbox, &format!("{first}; mv store kept"), "cat */a.key store/*");
         }
         let lists = json!({"allowWrite": ["."], "denyWrite": [deny]});
-        let sandbox = sandbox(lists, "work/store/a.key", &["work/docs -> store"]);
+        let sandbox = set_up(lists, "work/store/a.key", &["work/docs -> store"]);
         run(&mut sandbox.script("rm docs && mkdir docs; mv store kept"));
         run(&mut sandbox.script("echo overwritten > store/a.key; echo overwritten > kept/a.key"));
         assert_eq!(sandbox.read("work/store/a.key"), SECRET, "{deny}");
@@ -115,7 +115,7 @@ fn a_link_that_a_denied_pattern_leads_through() {
 #[test]
 fn a_link_that_leads_to_the_home() {
     let lists = json!({"denyRead": ["~/.ssh"], "allowWrite": ["TOP"]});
-    let sandbox = sandbox(lists, "home/.ssh/id_rsa", &["me -> home"]);
+    let sandbox = set_up(lists, "home/.ssh/id_rsa", &["me -> home"]);
     for script in ["ln -sfn outside ../me; rm -f ../me; mv ../me ../you", "cat ../home/.ssh/id_rsa"] {
         let mut launch = sandbox.script(&format!("{script}\necho done"));
         let (_, stdout, stderr) = run(launch.env("HOME", sandbox.path("me")));
@@ -128,7 +128,7 @@ fn a_link_that_leads_to_the_home() {
 #[test]
 fn a_folder_of_somebody_else_that_would_hold_a_denied_name() {
     let lists = json!({"allowWrite": ["."], "denyWrite": ["theirs/hook"]});
-    let sandbox = sandbox(lists, "work/secret", &["work/theirs/"]);
+    let sandbox = set_up(lists, "work/secret", &["work/theirs/"]);
     if geteuid().is_root() {
         chown(sandbox.path("work/theirs"), Some(65534), Some(65534)).unwrap();
         run(&mut sandbox.script("mv theirs away; mkdir theirs; echo planted > theirs/hook"));
@@ -141,10 +141,10 @@ fn a_folder_of_somebody_else_that_would_hold_a_denied_name() {
 fn a_file_that_is_denied_by_a_way_through_proc() {
     for deny in ["/proc/self/cwd/f", "/proc/self/cwd/?", "/proc/self/rootTOP/work/f"] {
         let lists = json!({"allowWrite": ["."], "denyWrite": [deny]});
-        let sandbox = self::sandbox(lists, "work/f", &[]);
+        let sandbox = set_up(lists, "work/f", &[]);
         run(&mut sandbox.script("echo overwritten > f; rm f; mv f g"));
         assert_eq!(sandbox.read("work/f"), SECRET, "{deny}");
         let lists = json!({"allowWrite": ["."], "denyRead": [deny]});
-        stays_hidden(&self::sandbox(lists, "work/f", &[]), "cat f", "cat f");
+        stays_hidden(&set_up(lists, "work/f", &[]), "cat f", "cat f");
     }
 }

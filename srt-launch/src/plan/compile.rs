@@ -79,6 +79,7 @@ pub(super) fn compile(scene: Scene<'_>) -> Compiled {
     out.add_own(scene);
     reads.add_allows(scene, &findings, &mut out);
     writes.add_absent(scene, &mut out);
+    writes.tell_refused(&mut out);
     out.keep_kernel_tree();
     out.tell_not_entered(&findings);
     out.tell_writable_programs(scene);

@@ -128,6 +128,30 @@ fn links_within_what_is_readable_are_not_warned_of() {
     }
 }
 
+/// Root's command can replace a link of the system's in what it may write, and gets what that leads to in the next run.
+#[test]
+fn links_of_the_system_are_followed_where_no_command_can_replace_them() {
+    let run = Path::new("/var/run");
+    // Not every machine has it.
+    let (true, Ok(place)) = (run.is_symlink(), fs::canonicalize(run)) else { return };
+    let tree = Tree::new(&["l -> x", "x/"]);
+    let root = geteuid().is_root();
+    for (allow, opened, warned) in [
+        (json!(["/var/run"]), true, false),
+        (json!(["/var", "/var/run"]), !root, root),
+        // What is writable anyway is not worth a warning.
+        (json!(["/", "/var/run"]), !root, false),
+        (json!([".", "l"]), false, false),
+    ] {
+        let plan = tree.plan(json!({"denyRead": [], "allowWrite": allow})).plan;
+        let told = plan.warnings.iter().any(|warning| warning.contains(SYMLINK));
+        assert_eq!(told, warned, "{allow}: {:?}", plan.warnings);
+        if allow[0] == "/var" || allow.as_array().unwrap().len() == 1 {
+            assert_eq!(plan.mounts.iter().any(|mount| mount.target == place), opened, "{allow}");
+        }
+    }
+}
+
 #[test]
 fn links_to_where_entries_start_are_kept() {
     let mut tree = Tree::new(&["homes/me/.ssh/k", "home -> homes/me", "ws/x", "cwd -> ws"]);
