@@ -1,7 +1,7 @@
 //! The plan: what the sandbox will be, as plain data. Computed from settings and the file system on the
 //! host side, printed by `--explain`, looked at by most tests, and only then applied.
 //!
-//! 1. `readings`: what each entry of a path list means, as a path and as a pattern.
+//! 1. `readings`: what each entry of a path list means, as a path and as a pattern; `doubtful`: what else it may have meant.
 //! 2. `host`: where a path really leads; `walk`: what patterns match and where `protected` names are.
 //! 3. `compile` with `reads`, `carve_out`, `planted` and `writes`: all that is said about each path, the `rules`.
 //! 4. `mounts`: the fewest mounts that make it so.
@@ -9,6 +9,7 @@
 
 mod carve_out;
 mod compile;
+mod doubtful;
 mod environment;
 mod explain;
 mod git;

@@ -8,6 +8,7 @@ use std::{
 use super::{
     carve_out::{CarveOut, CarveOuts, Refusal},
     compile::{Compiled, Scene, is_own_tree, setting},
+    doubtful::Doubt,
     host::{Found, Kind, Lookup},
     model::Reason,
     readings::Effect,
@@ -23,6 +24,7 @@ pub(super) struct Reads {
     allowed_paths: Vec<(PathBuf, Reason)>,
     /// Directories denied by a pattern that goes on with `/**`: in them every entry is denied for itself.
     denied_contents: BTreeMap<PathBuf, Reason>,
+    doubts: Vec<Doubt>,
 }
 
 #[derive(Debug, Clone)]
@@ -56,6 +58,7 @@ impl Reads {
         for entry in &filesystem.deny_read {
             let why = setting("filesystem.denyRead", entry);
             let readings = scene.readings(entry, Effect::Deny);
+            let mut doubt = Doubt::of(scene, entry, &readings, &why);
             for path in &readings.paths {
                 out.deny_read(&scene.host.follow(path), path, scene.host, &why);
             }
@@ -66,6 +69,7 @@ impl Reads {
                 match scene.seek(search, &anchored, Links::Followed) {
                     Ok((id, links)) => {
                         out.rules.keep_links(&links, &why);
+                        doubt.iter_mut().for_each(|doubt| doubt.patterns.push(id));
                         self.denies.insert(id, Sought { why: why.clone(), contents: anchored.contents });
                         if anchored.contents {
                             // What links in there lead to lies elsewhere and is denied as well.
@@ -89,6 +93,7 @@ impl Reads {
                     }
                 }
             }
+            self.doubts.extend(doubt);
         }
         for entry in &filesystem.allow_read {
             let why = setting("filesystem.allowRead", entry);
@@ -128,6 +133,7 @@ impl Reads {
                 out.hide(directory, &sought.why);
             }
         }
+        self.doubts.iter().for_each(|doubt| doubt.tell(findings, out));
         self.expand_root(scene, out);
     }
 

@@ -9,6 +9,7 @@ use srt_shared::settings::DEFAULT_NAME;
 
 use super::{
     compile::{Compiled, SETTINGS, Scene, is_own_tree, setting},
+    doubtful::Doubt,
     host::{Creation, Found, Kind, Lookup},
     model::{Placeholder, Reason},
     planted::is_to_be_followed,
@@ -29,6 +30,7 @@ pub(super) struct Writes {
     refused: Vec<(PathBuf, String)>,
     /// Denied names that are not there: the directory that would hold them, and the names missing in it.
     absent: Vec<(PathBuf, PathBuf, Reason)>,
+    doubts: Vec<Doubt>,
 }
 
 const MANDATORY: Reason = Reason::Rule("protected name");
@@ -114,6 +116,7 @@ impl Writes {
         for entry in &scene.inputs.settings.filesystem.deny_write {
             let why = setting("filesystem.denyWrite", entry);
             let readings = scene.readings(entry, Effect::Deny);
+            let mut doubt = Doubt::of(scene, entry, &readings, &why);
             for path in &readings.paths {
                 self.deny(scene, path, &why, out);
             }
@@ -124,6 +127,7 @@ impl Writes {
                 match scene.seek(search, &anchored, Links::Followed) {
                     Ok((id, links)) => {
                         out.rules.keep_links(&links, &why);
+                        doubt.iter_mut().for_each(|doubt| doubt.patterns.push(id));
                         self.denies.insert(id, why.clone());
                     }
                     Err(lookup) => {
@@ -134,6 +138,7 @@ impl Writes {
                     }
                 }
             }
+            self.doubts.extend(doubt);
         }
     }
 
@@ -201,6 +206,7 @@ impl Writes {
                 deny_at(directory, Kind::Directory, why, out);
             }
         }
+        self.doubts.iter().for_each(|doubt| doubt.tell(findings, out));
         for listing in &findings.listings {
             for path in scene.protected().of_listing(listing) {
                 self.deny(scene, &path, &MANDATORY, out);

@@ -1,5 +1,6 @@
 //! Plans over small trees, as assertions on data. Everything here holds for uid 0 and for an ordinary user.
 
+mod doubtful;
 mod environment;
 mod order;
 mod planted;
