@@ -6,6 +6,7 @@ mod order;
 mod planted;
 mod protected;
 mod reads;
+mod two_runs;
 mod user_git;
 mod walk;
 mod writes;
