@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::os::unix::fs::{chown, symlink};
+use std::process::Command;
 
 use nix::unistd::geteuid;
 use serde_json::{Value, json};
@@ -108,6 +109,34 @@ fn a_link_that_a_denied_pattern_leads_through() {
         run(&mut sandbox.script("rm docs && mkdir docs; mv store kept"));
         run(&mut sandbox.script("echo overwritten > store/a.key; echo overwritten > kept/a.key"));
         assert_eq!(sandbox.read("work/store/a.key"), SECRET, "{deny}");
+    }
+}
+
+/// What cannot be looked at when the plan is made, and can be again afterwards. Root can always look.
+#[test]
+fn a_folder_behind_a_link_that_is_closed_to_the_next_plan() {
+    // Deeper than protected names are looked for, where nothing else would hold it.
+    let deep = "a/b/c/d/store";
+    for (deny, link, mode) in [
+        ("docs/*/a.key", "l -> ../a/b/c/d/store/s", "000"),
+        ("docs/**/*.key", "l -> ../a/b/c/d/store/s", "000"),
+        ("d*/*/*.key", "l -> ../a/b/c/d/store/s", "444"),
+        ("docs/?/**", "l -> ../a/b/c/d/store/s", "000"),
+        ("docs/?", "l -> ../a/b/c/d/store/s", "000"),
+        ("docs/*.pem", "l.pem -> ../a/b/c/d/store/s/a.key", "111"),
+        ("docs/*.pem", "l.pem -> ../a/b/c/d/store/s/a.key", "000"),
+        ("docs/l/*", "l -> ../a/b/c/d/store/s", "000"),
+        ("docs/l/a.key", "l -> ../a/b/c/d/store/s", "000"),
+    ] {
+        let lists = json!({"denyRead": [deny], "allowWrite": ["."]});
+        let link = format!("work/docs/{link}");
+        let sandbox = set_up(lists, &format!("work/{deep}/s/a.key"), &["work/docs/", &link]);
+        stays_hidden(
+            &sandbox,
+            &format!("chmod {mode} {deep}"),
+            &format!("chmod 755 {deep}; cat {deep}/s/a.key docs/*"),
+        );
+        run(Command::new("chmod").arg("755").arg(sandbox.path(format!("work/{deep}"))));
     }
 }
 

@@ -296,15 +296,18 @@ fn deny_hit(scene: Scene<'_>, path: &Path, kind: Kind, why: &Reason, out: &mut C
         return out.deny_read(&lookup, path, scene.host, why);
     }
     let mut lookup = scene.host.follow(path);
-    if matches!(lookup.found, Found::Unknown(_)) {
-        // What it leads to may belong to other rules: only its own name is denied.
+    if let Found::Unknown(closed) = &lookup.found
+        && !scene.could_change(closed)
+    {
+        // What it leads to may belong to other rules, and the command cannot look at it either: only its own name is
+        // denied.
         lookup = Lookup { found: Found::There(path.into(), Kind::Link), links: Vec::new() };
     }
     out.deny_read(&lookup, path, scene.host, why);
 }
 
 /// The directory that a match of a pattern with `/**` stands for. An empty one needs no mount: nothing in it
-/// matches. One behind a link always gets it.
+/// matches. One behind a link always gets it, and so does what its owner has closed above one.
 fn full_directory(scene: Scene<'_>, hit: &Hit) -> Option<PathBuf> {
     match hit.kind {
         Kind::Directory => {
@@ -313,6 +316,7 @@ fn full_directory(scene: Scene<'_>, hit: &Hit) -> Option<PathBuf> {
         }
         Kind::Link => match scene.host.follow(&hit.path).found {
             Found::There(path, Kind::Directory) => Some(path),
+            Found::Unknown(closed) if scene.could_change(&closed) => Some(closed),
             _ => None,
         },
         Kind::File => None,

@@ -12,7 +12,7 @@ use std::{
 use srt_shared::glob::{Pattern, Position, Step};
 
 use super::{
-    host::{Found, Host, Kind},
+    host::{Creation, Found, Host, Kind},
     mount_table::RemoteMounts,
     protected,
 };
@@ -244,7 +244,18 @@ impl Walk<'_> {
     /// Goes on behind a link to a directory, unless it leads back up, where the walk has come from.
     fn through_link(&mut self, link: &Path, directory: &Path, id: PatternId, below: Position) {
         let lookup = self.host.follow(link);
-        let Found::There(target, Kind::Directory) = lookup.found else { return };
+        let target = match lookup.found {
+            Found::There(target, Kind::Directory) => target,
+            // Its owner's command can open it again, and what lies behind would not be denied.
+            Found::Unknown(closed) if self.host.creation(&closed) != Creation::Refused => {
+                let before = self.followed.len();
+                self.followed.extend(lookup.links);
+                self.not_searched(id, &closed);
+                self.followed.truncate(before);
+                return;
+            }
+            _ => return,
+        };
         let above = target.ancestors().any(is_root_of_kernel_tree);
         if directory.starts_with(&target) || above || self.is_remote(&target) {
             return;
