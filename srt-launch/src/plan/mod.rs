@@ -1,14 +1,15 @@
 //! The plan: what the sandbox will be, as plain data. Computed from settings and the file system on the
 //! host side, printed by `--explain`, looked at by most tests, and only then applied.
 //!
-//! 1. `readings`: what each entry of a path list means, as a path and as a pattern.
+//! 1. `readings`: what each entry of a path list means, as a path and as a pattern; `doubtful`: what else it may have meant.
 //! 2. `host`: where a path really leads; `walk`: what patterns match and where `protected` names are.
-//! 3. `compile` with `reads`, `carve_out` and `writes`: all that is said about each path, the `rules`.
+//! 3. `compile` with `reads`, `carve_out`, `planted` and `writes`: all that is said about each path, the `rules`.
 //! 4. `mounts`: the fewest mounts that make it so.
 //! 5. `environment`, `git`, `ssh`: what programs are told about where they are.
 
 mod carve_out;
 mod compile;
+mod doubtful;
 mod environment;
 mod explain;
 mod git;
@@ -19,6 +20,7 @@ mod isolation;
 mod model;
 mod mount_table;
 mod mounts;
+mod planted;
 mod protected;
 mod readings;
 mod reads;
@@ -60,14 +62,17 @@ impl Plan {
     /// [`PlanError`], when there is nothing to start from.
     pub fn compute(inputs: &Inputs) -> Result<Self, PlanError> {
         let host = Host::new(inputs.uid, inputs.foreign_placeholders.iter().map(|ghost| ghost.path.clone()));
-        let Found::There(cwd, Kind::Directory) = host.follow(&inputs.cwd).found else {
+        let cwd_lookup = host.follow(&inputs.cwd);
+        let Found::There(cwd, Kind::Directory) = cwd_lookup.found else {
             host.check()?;
             return Err(PlanError::WorkingDirectory(inputs.cwd.clone()));
         };
-        let home = host.follow(&inputs.home).there().map_or_else(|| inputs.home.clone(), Path::to_path_buf);
+        let home_lookup = host.follow(&inputs.home);
+        let home = home_lookup.there().map_or_else(|| inputs.home.clone(), Path::to_path_buf);
+        let base_links = [cwd_lookup.links, home_lookup.links].concat();
         let bases = Bases { home: &home, cwd: &cwd };
         let user_git = obeyed_everywhere(&inputs.env, &home, &host);
-        let scene = Scene { inputs, host: &host, bases, user_git: &user_git };
+        let scene = Scene { inputs, host: &host, bases, base_links: &base_links, user_git: &user_git };
         let mut compiled = compile(scene);
         let settings = &inputs.settings;
         if !settings.network.allow_unix_sockets.is_empty() && !settings.network.allow_all_unix_sockets {

@@ -1,10 +1,13 @@
 //! Plans over small trees, as assertions on data. Everything here holds for uid 0 and for an ordinary user.
 
+mod doubtful;
 mod environment;
 mod order;
+mod planted;
 mod protected;
 mod protected_git;
 mod reads;
+mod two_runs;
 mod user_git;
 mod walk;
 mod writes;
