@@ -198,7 +198,7 @@ fn tokens(text: &str) -> Vec<Token> {
         match c {
             '*' => {
                 let stars = chars[at..].iter().take_while(|&&c| c == '*').count();
-                let opens = matches!(tokens.last(), None | Some(Token::Char('/')));
+                let opens = matches!(tokens.last(), None | Some(Token::Char('/') | Token::Directories));
                 at += stars;
                 tokens.push(match (stars, chars.get(at)) {
                     (1, _) => Token::Within,

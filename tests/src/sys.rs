@@ -28,14 +28,14 @@ pub fn inherit(command: &mut Command, fds: Vec<OwnedFd>) {
     unsafe { command.pre_exec(keep_open) };
 }
 
-/// Lets the child begin without what this process happens to have from whoever started the tests: signals of a terminal
+/// Lets the child begin without what this process happens to have from whoever started the tests: signals
 /// that are ignored (`nohup`, a script's `&`) stay so across an exec, and open descriptors would count against a limit of
 /// them. What [`inherit`] is asked for afterwards it still gets.
 pub fn reset_inherited(command: &mut Command) {
     // SAFETY: between fork and exec the closure only makes system calls, and sets no handler.
     unsafe {
         command.pre_exec(|| {
-            for which in [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT] {
+            for which in [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM] {
                 signal(which, SigHandler::SigDfl)?;
             }
             // Closed with the exec: the standard library still has one open to tell that it failed.

@@ -5,14 +5,12 @@
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use srt_tests::binary::binary;
-use srt_tests::program::{Finished, Program, start};
+use srt_tests::program::{Finished, Program, Running, start};
 use srt_tests::proxy::{Pki, Starter, connect_tunnel};
 
 fn run(args: &[&str]) -> Finished {
@@ -125,27 +123,24 @@ fn what_is_wrong_is_one_line_and_its_status() {
 }
 
 /// Starts a decider with the deny-all file on one end of a pair, and gives back the other.
-fn serve_fd() -> (std::process::Child, UnixStream) {
+fn serve_fd() -> (Running, UnixStream) {
     let (ours, theirs) = UnixStream::pair().unwrap();
-    // A child of another test may inherit it as well, which nobody notices: the decider waits for our end to close.
-    fcntl(&theirs, FcntlArg::F_SETFD(FdFlag::empty())).unwrap();
-    let mut command = Command::new(binary("srt-decider-example"));
-    command.arg("--rules").arg(example("deny-all-with-log.toml"));
-    command.args(["--fd", &theirs.as_raw_fd().to_string()]).env_clear().stderr(Stdio::piped());
-    (start(&mut command), ours)
+    let program =
+        Program::new(binary("srt-decider-example")).arg("--rules").arg(example("deny-all-with-log.toml"));
+    (program.fd("--fd", theirs.into()).start(), ours)
 }
 
 #[test]
 fn a_proxy_started_by_somebody_else_is_served_until_it_leaves() {
     let pki = Pki::new();
-    let (mut decider, socket) = serve_fd();
+    let (decider, socket) = serve_fd();
     let mut proxy = Starter::bare().listen().ca(&pki).fd("--decider-fd", socket.into()).start();
     let (answer, text) = connect_tunnel(&proxy, &pki, "github.com", 443).get("/", "github.com").unwrap();
     assert_eq!(answer.status(), 403);
     assert!(String::from_utf8_lossy(&text).contains("nothing is allowed yet"));
     proxy.signal(nix::sys::signal::Signal::SIGTERM);
     assert_eq!(proxy.wait().status.code(), Some(0));
-    assert_eq!(decider.wait().unwrap().code(), Some(0));
+    assert_eq!(decider.wait().status.code(), Some(0));
 }
 
 /// The decider of `docs/writing-a-decider.md`.
@@ -189,8 +184,8 @@ fn a_proxy_that_breaks_the_protocol_is_left() {
         let mut frame = u32::try_from(payload.len()).unwrap().to_be_bytes().to_vec();
         frame.extend_from_slice(payload);
         socket.write_all(&frame).unwrap();
-        let output = decider.wait_with_output().unwrap();
-        let stderr = String::from_utf8_lossy(&output.stderr);
+        let output = decider.wait();
+        let stderr = output.stderr;
         assert_eq!(output.status.code(), Some(1), "{stderr}");
         assert!(stderr.contains(error), "{stderr}");
     }
@@ -199,9 +194,9 @@ fn a_proxy_that_breaks_the_protocol_is_left() {
 #[test]
 fn a_descriptor_of_another_kind_is_refused() {
     let file = File::open("/dev/null").unwrap();
-    fcntl(&file, FcntlArg::F_SETFD(FdFlag::empty())).unwrap();
-    let rules = example("deny-all-with-log.toml");
-    let finished = run(&["--rules", rules.to_str().unwrap(), "--fd", &file.as_raw_fd().to_string()]);
+    let program =
+        Program::new(binary("srt-decider-example")).arg("--rules").arg(example("deny-all-with-log.toml"));
+    let finished = program.fd("--fd", file.into()).run();
     assert_eq!(finished.status.code(), Some(2));
     assert!(finished.stderr.contains("not a stream socket"), "{}", finished.stderr);
 }

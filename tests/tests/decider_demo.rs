@@ -4,15 +4,26 @@ use std::path::Path;
 
 use srt_tests::program::Program;
 
+/// Whether a variable says how to build. What cargo itself sets for tests says what this package is.
+fn is_for_cargo(name: &str) -> bool {
+    let set_by_cargo = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_EXE_", "CARGO_CRATE_", "CARGO_PRIMARY_"];
+    match name {
+        "HOME" | "CC" | "RUSTC" | "RUSTFLAGS" | "RUSTC_WRAPPER" | "RUSTC_WORKSPACE_WRAPPER" => true,
+        _ if name.starts_with("RUSTUP_") => true,
+        _ => name.starts_with("CARGO_") && !set_by_cargo.iter().any(|prefix| name.starts_with(prefix)),
+    }
+}
+
 #[test]
 fn the_demonstration_shows_what_it_says() {
     let temporary = tempfile::tempdir().unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/examples/decider.sh");
     let mut program = Program::new(script).env("TMPDIR", temporary.path());
-    // It builds, so cargo must find what it found when it built this test.
-    for name in ["HOME", "CARGO_HOME", "CARGO_TARGET_DIR", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN"] {
-        if let Some(value) = std::env::var_os(name) {
-            program = program.env(name, value);
+    // It builds, so cargo must find what it found when it built this test: told otherwise (`RUSTFLAGS`,
+    // `CARGO_INCREMENTAL`), it would build everything anew, in place of what other tests run.
+    for (name, value) in std::env::vars_os() {
+        if name.to_str().is_some_and(is_for_cargo) {
+            program = program.env(name.to_str().unwrap(), value);
         }
     }
     let shown = program.run().succeeded();

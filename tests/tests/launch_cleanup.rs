@@ -14,6 +14,7 @@ use std::time::{Duration, Instant, SystemTime};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::json;
+use srt_tests::proxy::PATIENCE;
 use srt_tests::sandbox::{Sandbox, run};
 
 /// What is below a folder: kind and permissions, contents.
@@ -109,7 +110,8 @@ fn launchers_killed_at_random_moments() {
             run.kill().unwrap();
             run.wait().unwrap();
         }
-        let deadline = Instant::now() + Duration::from_secs(1);
+        // The sandboxes have to die first, which on a busy machine they may do late.
+        let deadline = Instant::now() + PATIENCE;
         loop {
             let now = tree(&sandbox.path("work"));
             if now == before {
@@ -169,6 +171,72 @@ fn git_does_not_see_them() {
             "HOME in {home}: {stderr}"
         );
         assert!(!sandbox.path("work/.bashrc").exists());
+    }
+}
+
+/// What git is told of one repository's placeholders hides no file of the same name elsewhere.
+#[test]
+fn git_sees_what_is_no_placeholder() {
+    let sandbox = Sandbox::new(json!({"allowWrite": ["."]}));
+    sandbox.write("work/app/hooks/a.sh", "");
+    sandbox.write("work/app/info", "");
+    git(&sandbox, &["init", "-q", "--template=", "app"]);
+    // Started in the repository, and above it.
+    for (folder, wanted) in [
+        ("app", "commondir\nhooks/a.sh\ninfo\n"),
+        (".", ".mcp.json\n.vscode/s\ncommondir\nhooks/a.sh\ninfo\nmade/.bashrc\n"),
+    ] {
+        let script = "set -e; cd \"$1\"
+            echo 1 >commondir
+            if [ \"$2\" = . ]; then
+                mkdir .vscode made; echo 1 >.vscode/s; echo 1 >.mcp.json; echo 1 >made/.bashrc; git add .mcp.json
+                git init -q made/new; echo 1 >made/new/.bashrc; git -C made/new status --porcelain >new
+                grep -q .bashrc new; rm -rf new made/new
+            fi
+            git status --porcelain -uall | wc -l
+            git add -A; git -c user.name=t -c user.email=t@example.org commit -q -m \"$2\"
+            git ls-tree -r --name-only HEAD; git clean -fd";
+        let mut command = sandbox.script(script);
+        command
+            .arg("x")
+            .arg(sandbox.path("work/app"))
+            .arg(folder)
+            .current_dir(sandbox.path("work").join(folder));
+        let (status, stdout, stderr) = run(&mut command);
+        let new = wanted.lines().count() - if folder == "." { 3 } else { 0 };
+        assert_eq!((status, stdout), (Some(0), format!("{new}\n{wanted}")), "{folder}: {stderr}");
+    }
+}
+
+/// Nor does git try to remove them: they cannot be.
+#[test]
+fn git_clean_leaves_them() {
+    let sandbox = repository();
+    let script = "touch new; mkdir folder; touch folder/f; git clean -fdq && ls -A folder new 2>/dev/null";
+    let (status, stdout, stderr) = run(sandbox.script(script).stderr(Stdio::piped()));
+    assert_eq!((status, stdout.as_str(), stderr.as_str()), (Some(2), "", ""));
+}
+
+/// A worktree and a submodule have their git directory elsewhere; a repository may be made during the run.
+#[test]
+fn git_does_not_see_them_whatever_the_layout() {
+    let sandbox = repository();
+    git(&sandbox, &["worktree", "add", "-q", "../wt [*\"x", "-b", "w"]);
+    let module = sandbox.path("outside/module");
+    git(&sandbox, &["clone", "-q", ".", module.to_str().unwrap()]);
+    let add =
+        ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", module.to_str().unwrap(), "m"];
+    git(&sandbox, &add);
+    git(&sandbox, &["commit", "-q", "-m", "module"]);
+    fs::create_dir(sandbox.path("none")).unwrap();
+    for folder in ["work", "work/m", "work/sub", "wt [*\"x", "none"] {
+        let script = "set -e; [ \"$1\" != none ] || git init -q .
+            git status --porcelain -uall; git clean -fdq; echo 1 >new; git status --porcelain -uall; rm new";
+        let mut command = sandbox.script(script);
+        command.arg("x").arg(folder).current_dir(sandbox.path(folder));
+        let (status, stdout, stderr) = run(&mut command);
+        let new = if folder == "work/sub" { "?? sub/new\n" } else { "?? new\n" };
+        assert_eq!((status, stdout.as_str()), (Some(0), new), "{folder}: {stderr}");
     }
 }
 

@@ -67,7 +67,8 @@ fn what_cannot_be_run_is_told_apart() {
 fn what_only_the_sandbox_hides_is_told_apart_from_what_is_not_there() {
     let sandbox = Sandbox::new(json!({"denyRead": ["hidden"]}));
     let inside = sandbox.write("work/hidden/interpreter", "#!/bin/sh\n");
-    let script = sandbox.write("work/script", &format!("#!{}\n", inside.display()));
+    // Whatever the temporary folder is called: such a line ends at a blank, and is soon too long.
+    let script = sandbox.write("work/script", "#!hidden/interpreter\n");
     for path in [&inside, &script] {
         fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
     }

@@ -52,6 +52,46 @@ fn git_outside_obeys_no_common_directory_of_the_commands_making() {
     assert!(!sandbox.path("work/.git/commondir").exists());
 }
 
+/// Git at the top looks into submodules, and whoever works in a worktree calls git there.
+#[test]
+fn git_outside_obeys_no_git_file_of_the_commands_making() {
+    let sandbox = repository();
+    let module = sandbox.path("outside/module");
+    git(&sandbox, &["clone", "-q", ".", module.to_str().unwrap()]);
+    let allow = "protocol.file.allow=always";
+    git(&sandbox, &["-c", allow, "submodule", "--quiet", "add", module.to_str().unwrap(), "a1/a2/a3/foo"]);
+    git(&sandbox, &["clone", "-q", ".", "a1/a2/a3/own"]);
+    git(&sandbox, &["submodule", "--quiet", "add", module.to_str().unwrap(), "a1/a2/a3/own"]);
+    git(&sandbox, &["commit", "-qm", "modules"]);
+    git(&sandbox, &["worktree", "add", "-q", "a1/a2/a3/wt", "-b", "inner"]);
+    let script = r#"
+        mkdir evil && cp -r .git/objects .git/refs .git/HEAD evil/
+        printf '[core]\nrepositoryformatversion = 0\nfsmonitor = "touch %s; false"\n' "$1" > evil/config
+        for g in a1/a2/a3/foo a1/a2/a3/wt a1/a2/a3/own; do
+            cp evil/config $g/.git/config
+            rm -f $g/.git; mv $g/.git $g/x; mv $g ${g}x; mkdir -p $g; echo "gitdir: $PWD/evil" > $g/.git
+        done 2>/dev/null
+        echo /nowhere 2>/dev/null >.git/worktrees/wt1/gitdir
+        true"#;
+    let owned = sandbox.path("outside/owned");
+    let (status, _, stderr) = run(sandbox.script(script).arg("x").arg(&owned));
+    assert_eq!(status, Some(0), "{stderr}");
+    for folder in [".", "a1/a2/a3/foo", "a1/a2/a3/own", "a1/a2/a3/wt"] {
+        git(&sandbox, &["-C", folder, "status"]);
+        assert!(!owned.exists(), "{folder}");
+    }
+    assert!(git(&sandbox, &["worktree", "list"]).contains("a1/a2/a3/wt "));
+    // As far as they may be used.
+    let script = "set -e; export GIT_CONFIG_GLOBAL=/dev/null
+        git=\"git -c user.name=n -c user.email=e@example.org -c safe.directory=*\"
+        for g in a1/a2/a3/foo a1/a2/a3/wt; do
+            echo b > $g/b; $git -C $g add b; $git -C $g commit -qm b; $git -C $g status --porcelain
+        done
+        $git status --porcelain a1/a2/a3/foo";
+    let (status, stdout, stderr) = run(&mut sandbox.script(script));
+    assert_eq!((status, stdout.as_str()), (Some(0), " M a1/a2/a3/foo\n"), "{stderr}");
+}
+
 /// The placeholder of `commondir` is seen by git on both sides.
 #[test]
 fn git_works_inside_and_outside_while_a_command_runs() {
@@ -86,6 +126,26 @@ fn hooks_and_configuration_elsewhere_are_protected_too() {
         "for f in scripts/pre-commit scripts/new more; do echo x 2>/dev/null > $f && echo wrote $f; done",
     ));
     assert_eq!(stdout, "");
+}
+
+#[test]
+fn a_writable_folder_of_a_tool_opens_nothing_that_the_tool_runs() {
+    for (folder, root) in [("work", "a/.claude"), ("work/a/.claude", ".")] {
+        let sandbox = Sandbox::new(json!({"allowWrite": [root]}));
+        sandbox.write("work/a/.claude/commands/x", "kept");
+        let script = "exec 2>/dev/null; cd \"$1\"
+            echo evil >>commands/x; touch commands/n; mkdir agents/n; mkdir agents; mv commands c2; rm -rf agents
+            touch other && echo ran";
+        let mut command = sandbox.script(script);
+        command.arg("x").arg(sandbox.path("work/a/.claude")).current_dir(sandbox.path(folder));
+        assert_eq!(run(&mut command).1, "ran\n", "{folder}");
+        assert_eq!(sandbox.read("work/a/.claude/commands/x"), "kept", "{folder}");
+        let left = fs::read_dir(sandbox.path("work/a/.claude")).unwrap().flatten();
+        let mut left: Vec<_> = left.map(|entry| entry.file_name().into_string().unwrap()).collect();
+        left.sort();
+        assert_eq!(left, ["commands", "other"], "{folder}");
+        assert!(!sandbox.path("work/a/.claude/commands/n").exists(), "{folder}");
+    }
 }
 
 #[test]
@@ -255,6 +315,7 @@ fn a_file_that_is_not_found_again_is_handed_on_only_where_it_cannot_be_written()
         // Another user's, in a folder that is closed to us: inside, root is one user among others.
         let file = sandbox.write("closed/file", "text\n");
         let stream = File::open(&file).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
         chown(&file, Some(1), Some(1)).unwrap();
         chown(sandbox.path("closed"), Some(1), Some(1)).unwrap();
         fs::set_permissions(sandbox.path("closed"), fs::Permissions::from_mode(0o700)).unwrap();

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::json;
+use srt_tests::proxy::PATIENCE;
 use srt_tests::sandbox::Sandbox;
 
 /// A launcher whose command has said that it is up.
@@ -174,7 +175,7 @@ fn nothing_outlives_a_killed_launcher() {
     let running = Running::start(&sandbox, script);
     kill(running.pid(), Signal::SIGKILL).unwrap();
     assert_eq!(running.end(), (String::new(), Some(-9)));
-    let deadline = Instant::now() + Duration::from_secs(1);
+    let deadline = Instant::now() + PATIENCE;
     while std::fs::read_dir(sandbox.path("work")).unwrap().next().is_some() {
         assert!(Instant::now() < deadline, "placeholders are left");
         sleep(Duration::from_millis(5));

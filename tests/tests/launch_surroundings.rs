@@ -1,7 +1,9 @@
 //! Machines that refuse a step: what is said, and that nothing runs weaker than asked.
 
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 use std::process::Command;
 use std::thread::spawn;
@@ -53,7 +55,7 @@ fn a_refused_step_is_named_with_what_to_change() {
         let (status, stdout, _) = run(&mut after(&sandbox, setup, Command::new(binary("srt")).arg("check")));
         assert_eq!(status, Some(1));
         assert!(stdout.starts_with(&format!("NO SANDBOX     {first}")) && stdout.contains(hint), "{stdout}");
-        assert_eq!(std::fs::read_dir(sandbox.path("work")).unwrap().count(), 0, "{setup}");
+        assert_eq!(fs::read_dir(sandbox.path("work")).unwrap().count(), 0, "{setup}");
     }
 }
 
@@ -78,7 +80,7 @@ fn what_the_host_lacks_is_named_with_what_to_change() {
         let lines: Vec<_> = stderr.lines().collect();
         assert!(lines[0].starts_with(&format!("srt-launch: cannot {first}")), "{stderr}");
         assert!(lines[1].starts_with("srt-launch: hint: ") && lines[1].contains(hint), "{stderr}");
-        assert_eq!(std::fs::read_dir(sandbox.path("work")).unwrap().count(), 0, "{setup}");
+        assert_eq!(fs::read_dir(sandbox.path("work")).unwrap().count(), 0, "{setup}");
     }
 }
 
@@ -119,8 +121,8 @@ fn where_tmpdir_has_to_be_made_the_first_run_has_its_denies_too() {
         let root = sandbox.path("");
         let in_tmp = root.strip_prefix("/tmp").unwrap_or(Path::new("unused")).display();
         let new_tmp = format!(
-            "mount -t tmpfs -o mode=1777 none /mnt && mkdir -p /mnt/{in_tmp} && \
-             mount --rbind {root} /mnt/{in_tmp} && mount --rbind /mnt /tmp && cd {root}/work",
+            "mount -t tmpfs -o mode=1777 none /mnt && mkdir -p '/mnt/{in_tmp}' && \
+             mount --rbind '{root}' '/mnt/{in_tmp}' && mount --rbind /mnt /tmp && cd '{root}/work'",
             root = root.display(),
         );
         let script = "echo $TMPDIR; ls -d $TMPDIR; echo x >/tmp/claude/name; cat /tmp/claude/name";
@@ -178,6 +180,44 @@ fn a_weaker_sandbox_runs_where_it_was_asked_for_and_says_so() {
     let (status, stdout, stderr) = run(&mut sandbox.script("echo ran; ls -d /proc/[0-9]* | wc -l"));
     assert_eq!((status, stderr.as_str()), (Some(0), ""));
     assert!(stdout.starts_with("ran\n") && stdout.trim().ends_with(['3', '4', '5']), "{stdout}");
+}
+
+/// Files of root's seem to be nobody's to an ordinary user inside, and `ssh` refuses to include such.
+#[test]
+fn ssh_starts_whatever_its_configuration_includes() {
+    // Nobody else can make files of root's.
+    if !nix::unistd::geteuid().is_root() {
+        return;
+    }
+    let sandbox = Sandbox::new(json!({}));
+    sandbox.write("etc/ssh_config", "Include=ssh_config.d/*.conf\n");
+    let elsewhere = sandbox.path("policies");
+    let include = format!("Host x\n  include more/[a-z]*.conf  \"{}/p q\"\n", elsewhere.display());
+    sandbox.write("etc/ssh_config.d/50-x.conf", &include);
+    sandbox.write("etc/more/openssh.conf", "Host *\nUser one\n");
+    sandbox.write("policies/p q", "Host *\nPort 77\n");
+    sandbox.write("home/.ssh/config", &format!("Include {}/own\n", elsewhere.display()));
+    sandbox.write("policies/own", "Host *\nHostName two\n");
+    for name in ["", "settings.json"] {
+        fs::set_permissions(sandbox.path(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    for name in ["home", "home/.ssh", "home/.ssh/config"] {
+        chown(sandbox.path(name), Some(1), Some(1)).unwrap();
+    }
+    // The user's by an option: ssh looks for it in the home of the password database.
+    let script =
+        "{ ssh -TG x && ssh -F ~/.ssh/config -TG y; } | grep -E '^(user|port|hostname) (one|77|two)'";
+    let inner = sandbox.script(script);
+    let mut command = sandbox.command("unshare");
+    let script =
+        "mount --bind \"$1\" /etc/ssh && shift && exec setpriv --reuid 1 --regid 1 --clear-groups \"$@\"";
+    command.args(["--mount", "sh", "-c", script, "sh"]).arg(sandbox.path("etc"));
+    command.arg(inner.get_program()).args(inner.get_args()).env("HOME", sandbox.path("home"));
+    let (status, stdout, stderr) = run(&mut command);
+    assert_eq!(
+        (status, stdout.as_str(), stderr.as_str()),
+        (Some(0), "user one\nport 77\nhostname two\n", "")
+    );
 }
 
 #[test]

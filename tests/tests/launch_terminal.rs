@@ -67,7 +67,7 @@ fn job_control() {
     let mut terminal = Terminal::start(shell);
     let script = sandbox.write("work/script", "echo up; read -r line; echo \"got $line\"; sleep 600");
     let launch = format!(
-        "{} -s {} --no-network -- bash {}",
+        "'{}' -s '{}' --no-network -- bash '{}'",
         sandbox.launch().get_program().to_str().unwrap(),
         sandbox.settings_file().display(),
         script.display()

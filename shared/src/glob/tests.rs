@@ -44,6 +44,21 @@ fn table() {
         ("d/**f", &["d/f", "d/e/f", "d/xf"], &["df"]),
         ("***", &["a", "a/b"], &[]),
         ("src/**/*.ts", &["src/a.ts", "src/d/a.ts"], &["src/a.js", "a.ts"]),
+        ("**/**/x", &["x", "a/x", "a/b/x"], &["ax", "a/bx", "x/a"]),
+        ("**/**/**/x", &["x", "a/x", "a/b/c/x"], &["ax"]),
+        ("a/**/**/b", &["a/b", "a/x/b", "a/x/y/b"], &["ab", "a/xb", "a"]),
+        ("**/**/*.key", &["k.key", "a/k.key", "a/b/.key"], &["k.keys"]),
+        ("**/**", &["a", "a/b"], &[]),
+        ("**/**.key", &["k.key", "a/k.key", "a/b/.key"], &["k.keys"]),
+        ("**/a**/**/b", &["a/b", "x/ab/b", "x/a/y/z/b"], &["b", "xa/b", "ab"]),
+        ("***/x", &["x", "a/x", "a/b/x"], &["ax"]),
+        ("a/***/b", &["a/b", "a/x/b"], &["ab"]),
+        ("a***b", &["ab", "axb", "a/b", "a/x/b"], &["a", "b"]),
+        ("a**/b", &["a/b", "ax/b", "a/x/b"], &["ab", "b"]),
+        ("**a", &["a", "xa", "x/a", "x/ya"], &["ax"]),
+        ("**a/b", &["a/b", "xa/b", "x/ya/b"], &["b", "ab"]),
+        ("**/*", &["a", "a/b"], &[]),
+        ("*/**/x", &["a/x", "a/b/x"], &["x", "ax"]),
         ("**/build/**", &["build/x", "a/build/x/y"], &["build", "a/build"]),
         ("*", &["a", ".a"], &["a/b"]),
         ("a", &["a"], &["b", "aa", "a/a"]),
@@ -114,12 +129,30 @@ fn shared_pattern() -> impl Strategy<Value = String> {
     ];
     let text = prop::collection::vec(piece, 1..4).prop_map(|pieces| pieces.concat().replace("**", "*"));
     let component = prop_oneof![4 => text, 1 => Just("**".to_string())];
-    prop::collection::vec(component, 1..5).prop_map(|components| {
-        let mut components = components;
-        // Two in a row mean the same as one, and globset reads `**` alone as everything, as we do.
-        components.dedup_by(|a, b| a == "**" && b == "**");
-        components.join("/")
-    })
+    prop::collection::vec(component, 1..5).prop_map(|components| components.join("/"))
+}
+
+/// What the documentation says of a pattern without brackets, tried one character at a time: `here` is whether the
+/// pattern is at the start of a component.
+fn by_the_book(pattern: &[u8], path: &[u8], here: bool) -> bool {
+    let stars = pattern.iter().take_while(|&&c| c == b'*').count();
+    let behind = &pattern[stars..];
+    if stars >= 2 && here && behind.first() == Some(&b'/') {
+        let after_slash = |at: usize| at == 0 || path[at - 1] == b'/';
+        return (0..=path.len()).any(|at| after_slash(at) && by_the_book(&behind[1..], &path[at..], true));
+    }
+    if stars >= 1 {
+        let within = |at: usize| stars >= 2 || !path[..at].contains(&b'/');
+        return (0..=path.len()).any(|at| within(at) && by_the_book(behind, &path[at..], false));
+    }
+    match (pattern.split_first(), path.split_first()) {
+        (None, None) => true,
+        (Some((wanted, behind)), Some((found, rest))) => {
+            let fits = if *wanted == b'?' { *found != b'/' } else { wanted == found };
+            fits && by_the_book(behind, rest, *wanted == b'/')
+        }
+        _ => false,
+    }
 }
 
 fn path() -> impl Strategy<Value = String> {
@@ -133,6 +166,17 @@ proptest! {
     fn agrees_with_globset(pattern in shared_pattern(), path in path()) {
         let oracle = GlobBuilder::new(&pattern).literal_separator(true).build().unwrap().compile_matcher();
         prop_assert_eq!(matches(&pattern, &path), oracle.is_match(&path), "{} {}", pattern, path);
+    }
+
+    /// Whatever stands beside whatever.
+    #[test]
+    fn agrees_with_the_documentation(
+        pattern in prop::collection::vec(prop::sample::select(vec!["*", "**", "***", "**/", "/", "a", "b", "?"]), 1..7),
+        path in prop::collection::vec("[ab]{1,2}", 1..5)
+    ) {
+        let (pattern, path) = (pattern.concat(), path.join("/"));
+        let expected = by_the_book(pattern.as_bytes(), path.as_bytes(), true);
+        prop_assert_eq!(matches(&pattern, &path), expected, "{} {}", pattern, path);
     }
 
     /// A text without wildcards matches itself and nothing else.

@@ -1,6 +1,7 @@
 //! Makes the sandbox that a plan describes. [`build`] is the sequence; each step has a file of its own.
 
 mod caps;
+mod closed;
 mod command;
 mod dev;
 mod failure;
@@ -57,6 +58,7 @@ pub fn build(
     for mount in &plan.mounts {
         tree.mount(mount, &dev.empty_file)?;
     }
+    tree.close_pinned(&dev.empty_file)?;
     dev.provide(&tree, &plan.provided)?;
     streams::reopen_read_only(&tree)?;
     let machine = Machine::HOST.ok_or(nix::errno::Errno::ENOSYS);

@@ -9,6 +9,7 @@ use nix::mount::{MntFlags, umount2};
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat, mkdirat, umask};
 use nix::unistd::{chdir, fchdir, pivot_root};
 
+use super::closed::Closed;
 use super::failure::{During, Failure, Step};
 use crate::plan::{Isolation, Mount, MountKind, Root};
 use crate::sys;
@@ -27,6 +28,8 @@ pub struct Tree {
     copied: u64,
     /// Devices of the empty directories: the only places where a mount point may be made.
     empty_dirs: Vec<libc::dev_t>,
+    /// Folders that this process may not search.
+    pub(super) closed: Closed,
 }
 
 impl Tree {
@@ -48,7 +51,7 @@ impl Tree {
         sys::set_mount_attributes(&copy, copied | read_only, true)
             .during(Step::HostTree, "mount_setattr(/, recursive)")?;
         sys::attach_mount(&copy, &host).during(Step::HostTree, "move_mount(/)")?;
-        Ok(Self { host, root: copy, copied, empty_dirs: Vec::new() })
+        Ok(Self { host, root: copy, copied, empty_dirs: Vec::new(), closed: Closed::default() })
     }
 
     /// Opens a path of the host, no component of which may be a symbolic link but the last, which is not
@@ -65,16 +68,27 @@ impl Tree {
 
     /// Makes one mount of the plan. `empty_file` is what lies over read-denied files.
     pub fn mount(&mut self, mount: &Mount, empty_file: impl AsFd) -> Result<(), Failure> {
-        let result = self.mount_kind(&mount.kind, &mount.target, empty_file.as_fd());
+        let Err(failure) = self.mount_kind(&mount.kind, &mount.target, empty_file.as_fd()) else {
+            return Ok(());
+        };
         let ours = ["/dev", "/proc"].iter().any(|ours| mount.target.starts_with(ours));
-        match result {
+        if ours {
             // Our own /dev and /proc lack most of what the host's have: nothing is there to protect.
-            Err(failure) if ours && failure.errno == Errno::ENOENT as i32 => Ok(()),
-            result => result,
+            return if failure.errno == Errno::ENOENT as i32 { Ok(()) } else { Err(failure) };
+        }
+        match self.closed_above(mount) {
+            Some(folder) => self.mount_closed(folder, mount, empty_file),
+            None => Err(failure),
         }
     }
 
-    fn mount_kind(&mut self, kind: &MountKind, path: &Path, empty_file: impl AsFd) -> Result<(), Failure> {
+    /// Makes one mount, whatever the reason.
+    pub(super) fn mount_kind(
+        &mut self,
+        kind: &MountKind,
+        path: &Path,
+        empty_file: impl AsFd,
+    ) -> Result<(), Failure> {
         const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY;
         let target = match kind {
             MountKind::Reopen { source, .. } => self.make_mount_point(path, source)?,

@@ -7,6 +7,7 @@ use super::{
     compile::Scene,
     host::{Found, Kind},
     model::Reason,
+    planted::may_be_planted,
     rules::{Node, Rules},
 };
 
@@ -28,23 +29,34 @@ pub(super) enum CarveOut {
     Link(PathBuf),
 }
 
+/// Why an allowed path is not shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// It leads through a link that a command may have planted, to this place.
+    Planted { link: PathBuf, place: PathBuf },
+    /// Whatever else, in words.
+    Note(String),
+}
+
 impl CarveOuts<'_> {
-    /// Where an allowed path really is.
+    /// Where an allowed path really is. `through` are the links that its spelling has led through already.
     ///
     /// # Errors
     /// Why it is not shown.
-    pub(super) fn place(&self, path: &Path) -> Result<CarveOut, String> {
+    pub(super) fn place(&self, path: &Path, through: &[PathBuf]) -> Result<CarveOut, Refusal> {
         let lookup = self.scene.host.follow_parents(path);
         let Found::There(place, kind) = lookup.found else {
-            return Err("nothing is there, so nothing is shown".into());
+            return Err(Refusal::Note("nothing is there, so nothing is shown".into()));
         };
-        // A link that no command can have planted may lead anywhere.
-        let trusted = |link: &PathBuf| {
-            let access = self.rules.access(link);
-            access.readable && !access.writable() || self.agree(&place, link)
-        };
-        if !lookup.links.iter().all(trusted) {
-            return Err(format!("leads through a link to {place:?}, which another entry denies; not shown"));
+        let links = || through.iter().chain(&lookup.links);
+        if let Some(link) = links().find(|link| may_be_planted(link, self.rules, self.scene)) {
+            return Err(Refusal::Planted { link: link.clone(), place });
+        }
+        // A link that no command can have planted may lead anywhere, unless it is hidden itself.
+        let trusted = |link: &PathBuf| self.rules.access(link).readable || self.agree(&place, link);
+        if !links().all(trusted) {
+            let note = format!("leads through a link to {place:?}, which another entry denies; not shown");
+            return Err(Refusal::Note(note));
         }
         Ok(if kind == Kind::Link { CarveOut::Link(place) } else { CarveOut::Place(place, kind) })
     }
@@ -54,12 +66,20 @@ impl CarveOuts<'_> {
     ///
     /// # Errors
     /// Why it is not shown.
-    pub(super) fn target(&self, link: &Path) -> Result<Option<(PathBuf, Kind)>, &'static str> {
+    pub(super) fn target(&self, link: &Path) -> Result<Option<(PathBuf, Kind)>, Refusal> {
         let hidden = link.parent().filter(|parent| !self.rules.access(parent).readable);
         let Some((hidden, _)) = hidden.and_then(|parent| self.rules.nearest(parent, denies)) else {
             return Ok(None);
         };
-        match self.scene.host.follow(link).found {
+        let lookup = self.scene.host.follow(link);
+        // It is hidden itself, but may lead through another one that is not.
+        let planted = |other: &&PathBuf| {
+            self.rules.access(other).readable && may_be_planted(other, self.rules, self.scene)
+        };
+        if let (Some(place), Some(other)) = (lookup.there(), lookup.links.iter().find(planted)) {
+            return Err(Refusal::Planted { link: other.clone(), place: place.into() });
+        }
+        match lookup.found {
             Found::There(target, kind)
                 if target.starts_with(hidden)
                     && target != hidden
@@ -68,7 +88,9 @@ impl CarveOuts<'_> {
             {
                 Ok(Some((target, kind)))
             }
-            _ => Err("a link to what another entry denies, or out of the folder; not shown"),
+            _ => Err(Refusal::Note(
+                "a link to what another entry denies, or out of the folder; not shown".into(),
+            )),
         }
     }
 

@@ -33,6 +33,8 @@ pub(super) struct Compiled {
 
 pub(super) const SETTINGS: Reason = Reason::Rule("the settings file decides over the next run");
 
+const BASES: Reason = Reason::Rule("entries start from the home or the working directory, where it leads to");
+
 /// What every step needs to look at.
 #[derive(Clone, Copy)]
 pub(super) struct Scene<'a> {
@@ -40,6 +42,8 @@ pub(super) struct Scene<'a> {
     pub(super) host: &'a Host,
     /// Where `~` and relative entries start, resolved: both are the caller's word, links on the way included.
     pub(super) bases: Bases<'a>,
+    /// The links that led to these.
+    pub(super) base_links: &'a [PathBuf],
     /// What the user's own configuration makes git obey everywhere.
     pub(super) user_git: &'a Obeyed,
 }
@@ -61,6 +65,8 @@ pub(super) fn compile(scene: Scene<'_>) -> Compiled {
     let mut reads = Reads::default();
     let mut search = Search::default();
 
+    // Whoever replaces one has every entry below `~`, and every relative one, mean another place in the next run.
+    out.rules.keep_links(scene.base_links, &BASES);
     out.add_temp_dir(scene);
     writes.add_allowed(scene, &mut out);
     writes.add_denied(scene, &mut search, &mut out);
@@ -73,6 +79,7 @@ pub(super) fn compile(scene: Scene<'_>) -> Compiled {
     out.add_own(scene);
     reads.add_allows(scene, &findings, &mut out);
     writes.add_absent(scene, &mut out);
+    writes.tell_refused(&mut out);
     out.keep_kernel_tree();
     out.tell_not_entered(&findings);
     out.tell_writable_programs(scene);
@@ -151,17 +158,15 @@ impl Compiled {
         if let Some(ca) = settings.network.tls_terminate.as_ref().and_then(|tls| tls.ca.as_ref()) {
             self.hide_own(scene, &scene.absolute(&ca.key), &CA_KEY);
         }
-        let Some(file) =
-            settings_file.as_ref().map(|file| absolute(cwd, file)).filter(|file| !is_own_tree(file))
-        else {
-            return;
-        };
+        let Some(file) = settings_file.as_ref().map(|file| absolute(cwd, file)) else { return };
         let proxy = settings.network.parent_proxy.as_ref();
         if proxy.is_some_and(|proxy| proxy.http.iter().chain(&proxy.https).any(|url| url.login.is_some())) {
             self.hide_own(scene, &file, &LOGIN);
         }
         let lookup = scene.host.follow(&file);
-        if let Found::There(path, kind) = &lookup.found {
+        if let Found::There(path, kind) = &lookup.found
+            && !is_own_tree(path)
+        {
             self.rules.keep_links(&lookup.links, &SETTINGS);
             let node = self.rules.node(path);
             node.kind = Some(*kind);
@@ -227,17 +232,23 @@ impl<'a> Scene<'a> {
         absolute(base, Path::new(text))
     }
 
-    /// Starts the search for a pattern where its directory really is. `None` if there is nothing to search.
+    /// Starts the search for a pattern where its directory really is. Gives the links that lead there.
+    ///
+    /// # Errors
+    /// Where there is nothing to search: what the directory's path leads to.
     pub(super) fn seek(
         &self,
         search: &mut Search,
         anchored: &Anchored,
         links: Links,
-    ) -> Result<PatternId, Lookup> {
+    ) -> Result<(PatternId, Vec<PathBuf>), Lookup> {
         let lookup = self.host.follow(&anchored.start);
+        // A deny need not look where the sandbox has a tree of its own; an allow may show a part of it again.
+        let searched = |start: &Path| links == Links::AsTheyAre || !is_own_tree(start);
         match &lookup.found {
-            Found::There(start, Kind::Directory) => {
-                Ok(search.add_pattern(start.clone(), anchored.pattern.clone(), links))
+            Found::There(start, Kind::Directory) if searched(start) => {
+                let id = search.add_pattern(start.clone(), anchored.pattern.clone(), links);
+                Ok((id, lookup.links))
             }
             _ => Err(lookup),
         }

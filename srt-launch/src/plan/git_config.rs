@@ -2,11 +2,14 @@
 //! repository obeys.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     ffi::{OsStr, OsString},
     fs::OpenOptions,
     io::Read,
-    os::unix::{ffi::OsStrExt, fs::OpenOptionsExt},
+    os::unix::{
+        ffi::{OsStrExt, OsStringExt},
+        fs::OpenOptionsExt,
+    },
     path::{Path, PathBuf},
 };
 
@@ -68,6 +71,8 @@ pub(super) struct Obeyed {
     pub(super) hooks: Vec<PathBuf>,
     /// Whether each work tree has a `config.worktree` of its own (`extensions.worktreeConfig`).
     pub(super) per_worktree: bool,
+    /// Where its work tree is (`core.worktree`); a relative path starts at the git directory.
+    pub(super) work_trees: Vec<PathBuf>,
 }
 
 /// What makes git obey in every repository: the user's own files, among the included ones here, and what they name.
@@ -106,6 +111,7 @@ pub(super) fn obeyed(config: &Path, home: &Path, host: &Host) -> Obeyed {
             match (section.as_slice(), key.as_slice()) {
                 (b"core", b"hookspath") => found.hooks.push(expand(&value, home)),
                 (b"extensions", b"worktreeconfig") => found.per_worktree = true,
+                (b"core", b"worktree") => found.work_trees.push(expand(&value, home)),
                 (_, b"path") if include && depth < MAX_INCLUDES => {
                     let included = file.parent().unwrap_or(&file).join(expand(&value, home));
                     if !found.includes.contains(&included) {
@@ -118,6 +124,15 @@ pub(super) fn obeyed(config: &Path, home: &Path, host: &Host) -> Obeyed {
         }
     }
     found
+}
+
+/// Where a `.gitmodules` says that submodules are, relative to its own folder.
+pub(super) fn submodules(file: &Path, host: &Host) -> BTreeSet<PathBuf> {
+    let paths = settings(file, host).into_iter().filter(|setting| setting.section.starts_with(b"submodule"));
+    paths
+        .filter(|setting| setting.key == b"path")
+        .map(|setting| OsString::from_vec(setting.value).into())
+        .collect()
 }
 
 struct Reader<'a> {

@@ -11,7 +11,7 @@ use std::{
 use nix::{
     errno::Errno,
     fcntl::{AT_FDCWD, AtFlags},
-    unistd::{AccessFlags, faccessat},
+    unistd::{AccessFlags, faccessat, getegid, getgroups},
 };
 
 use crate::shortage::is_shortage;
@@ -198,6 +198,25 @@ impl Host {
             Err(_) if own => Creation::AfterChmod,
             Err(_) => Creation::Refused,
         }
+    }
+
+    /// The folder above a resolved path that root may search and its command may not: no user but root is mapped
+    /// inside. Where an access list grants what the mode does not, this is wrong, and nothing but a warning may
+    /// come of it.
+    pub(super) fn closed_to_command(&self, path: &Path) -> Option<PathBuf> {
+        if self.uid != 0 {
+            return None;
+        }
+        let groups: Vec<u32> = getgroups().unwrap_or_default().iter().map(|group| group.as_raw()).collect();
+        let of_group = |gid: u32| gid == getegid().as_raw() || groups.contains(&gid);
+        let above: Vec<&Path> = path.ancestors().skip(1).collect();
+        let closed = above.into_iter().rev().find(|directory| {
+            self.lstat(directory).is_ok_and(|found| {
+                let bit = if of_group(found.gid()) { 0o010 } else { 0o001 };
+                found.uid() != 0 && found.mode() & bit == 0
+            })
+        });
+        closed.map(Path::to_path_buf)
     }
 
     fn lookup(&self, path: &Path, follow_last: bool) -> Lookup {

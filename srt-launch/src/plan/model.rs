@@ -1,4 +1,10 @@
-use std::{collections::BTreeMap, ffi::OsString, fmt, os::fd::RawFd, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    fmt,
+    os::fd::RawFd,
+    path::{Path, PathBuf},
+};
 
 use srt_shared::settings::{Settings, in_home};
 
@@ -11,8 +17,9 @@ pub const PROVIDED: &str = "/dev/srt";
 ///
 /// The apply step works in this order: placeholders on the host, the clone of the host's tree (read-only unless
 /// [`Root::writable`]), the sandbox's own `/proc` and `/dev`, then [`Plan::mounts`] one after the other. A mount whose
-/// target is missing in the sandbox's own `/proc` or `/dev` is left out; any other failure ends the run before the
-/// command starts. The directory for temporary files has to be there already ([`Plan::missing_temp_dir`]).
+/// target is missing in the sandbox's own `/proc` or `/dev` is left out; one whose target lies in a folder that is closed
+/// to pid 1 goes on that folder. Any other failure ends the run before the command starts. The directory for temporary
+/// files has to be there already ([`Plan::missing_temp_dir`]).
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// How the clone of the host's tree is mounted.
@@ -67,6 +74,17 @@ pub struct Mount {
     pub target: PathBuf,
     /// Which entry of the settings, or which rule of ours, is the reason.
     pub why: Reason,
+}
+
+impl Mount {
+    /// What the host's tree is opened at, if that is what the mount does.
+    pub fn opens(&self) -> Option<&Path> {
+        match &self.kind {
+            MountKind::Writable => Some(&self.target),
+            MountKind::Reopen { source, .. } => Some(source),
+            _ => None,
+        }
+    }
 }
 
 /// What one mount does to its target.

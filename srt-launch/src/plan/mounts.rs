@@ -124,7 +124,7 @@ impl Layers {
     }
 
     /// Every name that a command could move away, though what it leads to is protected: directories above a
-    /// protected path, up to the writable mount they lie in, and links that rules lead through.
+    /// protected path, up to the writable mount they lie in, and what rules lead through.
     fn pins(&self, rules: &Rules) -> BTreeMap<PathBuf, Reason> {
         let mut pins = BTreeMap::new();
         for (path, layer) in &self.mounts {
@@ -132,13 +132,13 @@ impl Layers {
                 self.pin_above(path, &layer.why, &mut pins);
             }
         }
-        for (link, why) in rules.links() {
-            // In `/` itself nothing could bury the pin, and it would stand in the way of what the link leads to.
-            let in_root = link.parent() == Some(Path::new("/"));
-            if !in_root && self.is_writable(link.parent().unwrap_or(link)) && !self.mounts.contains_key(link)
-            {
-                pins.entry(link.into()).or_insert_with(|| why.clone());
-                self.pin_above(link, why, &mut pins);
+        for (kept, why) in rules.kept() {
+            let Some(parent) = kept.parent() else { continue };
+            // In `/` itself nothing could bury the pin, and it would stand in the way of what a link leads to.
+            let in_root = parent == Path::new("/");
+            if !in_root && self.is_writable(parent) && !self.mounts.contains_key(kept) {
+                pins.entry(kept.into()).or_insert_with(|| why.clone());
+                self.pin_above(kept, why, &mut pins);
             }
         }
         pins

@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    git_config::{Obeyed, obeyed, read_small},
+    git_config::{Obeyed, obeyed, read_small, submodules},
     host::{Found, Host, Kind, absolute},
     walk::Listing,
 };
@@ -31,6 +31,8 @@ const GIT_DIRECTORY_MARKS: [&str; 3] = ["HEAD", "objects", "refs"];
 
 /// Submodules in submodules: more of them in one another than anybody has.
 const MAX_MODULE_DEPTH: usize = 16;
+/// Longer than any path and what stands before it in a file of git.
+const MAX_POINTER: u64 = 8192;
 
 /// Finds what is to be protected.
 #[derive(Debug, Clone, Copy)]
@@ -88,10 +90,13 @@ impl Protected<'_> {
         paths
     }
 
-    /// What is protected of what a writable root lies in: a root may be a part of a repository, or of what it must
+    /// What is protected because of where a writable root lies: a root may be a part of a repository, or of what it must
     /// leave alone, and nothing looks for protected names above it.
     pub(super) fn around(self, root: &Path) -> Vec<PathBuf> {
-        let mut paths = Vec::new();
+        // A name of two parts is met from the folder above its first, which nobody looks at here.
+        let parts = DIRECTORIES.iter().filter_map(|name| name.split_once('/'));
+        let mut paths: Vec<PathBuf> =
+            parts.filter(|(outer, _)| root.ends_with(outer)).map(|(_, inner)| root.join(inner)).collect();
         // What somebody else puts in a directory that all share says nothing of what others have there.
         for above in root.ancestors().skip(1).take_while(|above| !is_shared_by_all(above, self.host)) {
             self.add_git(&above.join(".git"), &mut paths);
@@ -111,8 +116,13 @@ impl Protected<'_> {
         path.ancestors().find(|above| self.is_protected_name(above))
     }
 
+    /// Whether a folder is laid out as what git keeps of a repository.
+    pub(super) fn is_git_directory(self, directory: &Path) -> bool {
+        GIT_DIRECTORY_MARKS.iter().all(|name| self.host.metadata(&directory.join(name)).is_ok())
+    }
+
     fn add_if_git_directory(self, directory: &Path, paths: &mut Vec<PathBuf>) {
-        if GIT_DIRECTORY_MARKS.iter().all(|name| self.host.metadata(&directory.join(name)).is_ok()) {
+        if self.is_git_directory(directory) {
             self.add_git_directory(directory, None, 0, paths);
         }
     }
@@ -143,14 +153,14 @@ impl Protected<'_> {
     fn add_git_directory(self, directory: &Path, top: Option<&Path>, depth: usize, paths: &mut Vec<PathBuf>) {
         let common = self.pointer(&directory.join("commondir"), b"").unwrap_or_else(|| directory.into());
         let config = common.join("config");
-        let obeyed = obeyed(&config, self.home, self.host);
+        let says = obeyed(&config, self.home, self.host);
         paths.push(common.join("hooks"));
         // Git starts them at the top of the work tree, or where there is none in the git directory.
-        let hooks = obeyed.hooks.iter().chain(&self.user_git.hooks);
+        let hooks = says.hooks.iter().chain(&self.user_git.hooks);
         paths.extend(hooks.map(|hooks| absolute(top.unwrap_or(&common), hooks)));
         if !self.allow_git_config {
             paths.push(config);
-            paths.extend(obeyed.includes.iter().cloned());
+            paths.extend(says.includes.iter().cloned());
         }
         let mut own = vec![directory.to_path_buf(), common.clone()];
         own.extend(directories(&common.join("worktrees"), self.host));
@@ -161,10 +171,60 @@ impl Protected<'_> {
             paths.push(directory.join("commondir"));
             // Read only where `config` says so.
             let worktree = directory.join("config.worktree");
-            if !self.allow_git_config && (obeyed.per_worktree || self.host.metadata(&worktree).is_ok()) {
-                paths.push(worktree);
+            let has_own = self.host.metadata(&worktree).is_ok();
+            if !self.allow_git_config && (says.per_worktree || has_own) {
+                paths.push(worktree.clone());
             }
+            if has_own {
+                let own = obeyed(&worktree, self.home, self.host);
+                self.add_work_trees(&directory, &own.work_trees, paths);
+            }
+            self.add_link_back(&directory, paths);
             self.add_modules(&directory.join("modules"), depth + 1, paths);
+        }
+        self.add_work_trees(&common, &says.work_trees, paths);
+        if let Some(top) = top.filter(|_| depth == 0) {
+            self.add_submodules(top, paths);
+        }
+    }
+
+    /// The `.git` files of work trees. Git at the top goes into each submodule, and obeys what that file names;
+    /// the search for names need not reach that far down.
+    fn add_work_trees(self, directory: &Path, work_trees: &[PathBuf], paths: &mut Vec<PathBuf>) {
+        for tree in work_trees {
+            self.add_dot_git_file(absolute(directory, tree).join(".git"), paths);
+        }
+    }
+
+    /// The `.git` file of a worktree, and the file that says where it is: rewritten, it would hide the other from the
+    /// next run.
+    fn add_link_back(self, directory: &Path, paths: &mut Vec<PathBuf>) {
+        let file = directory.join("gitdir");
+        if let Some(text) = read_small(&file, MAX_POINTER, self.host).filter(|text| !text.is_empty()) {
+            let dot_git = absolute(directory, Path::new(OsStr::from_bytes(text.trim_ascii())));
+            self.add_dot_git_file(dot_git, paths);
+            paths.push(file);
+        }
+    }
+
+    /// Submodules whose git directory lies in their work tree, and is not in `modules`.
+    fn add_submodules(self, top: &Path, paths: &mut Vec<PathBuf>) {
+        for path in submodules(&top.join(".gitmodules"), self.host) {
+            let module = absolute(top, &path);
+            let dot_git = module.join(".git");
+            match self.host.follow(&dot_git).found {
+                Found::There(_, Kind::Directory) if module != top && module.starts_with(top) => {
+                    self.add_git_directory(&dot_git, Some(&module), 1, paths);
+                }
+                _ => self.add_dot_git_file(dot_git, paths),
+            }
+        }
+    }
+
+    /// Nothing but a file: a folder of that name is a git directory, in which work goes on.
+    fn add_dot_git_file(self, dot_git: PathBuf, paths: &mut Vec<PathBuf>) {
+        if self.host.metadata(&dot_git).is_ok_and(|found| found.is_file()) {
+            paths.push(dot_git);
         }
     }
 
@@ -183,9 +243,7 @@ impl Protected<'_> {
     }
 
     /// The directory that a small file of git names, relative to the file's own.
-    fn pointer(self, file: &Path, prefix: &[u8]) -> Option<PathBuf> {
-        /// Longer than any path and its prefix.
-        const MAX_POINTER: u64 = 8192;
+    pub(super) fn pointer(self, file: &Path, prefix: &[u8]) -> Option<PathBuf> {
         // A placeholder is not there.
         self.host.metadata(file).ok().filter(Metadata::is_file)?;
         let text = read_small(file, MAX_POINTER, self.host)?;

@@ -6,29 +6,49 @@ use std::{
 };
 
 use super::{
-    carve_out::{CarveOut, CarveOuts},
+    carve_out::{CarveOut, CarveOuts, Refusal},
     compile::{Compiled, Scene, is_own_tree, setting},
+    doubtful::Doubt,
     host::{Found, Kind, Lookup},
     model::Reason,
     readings::Effect,
     rules::say,
-    walk::{Findings, Hit, Links, PatternId, Search},
+    walk::{Findings, Hit, Links, PatternId, Search, Unsearchable},
 };
 
 /// What the read lists said, until the walk has found what their patterns match.
 #[derive(Debug, Default)]
 pub(super) struct Reads {
     denies: BTreeMap<PatternId, Sought>,
-    allows: BTreeMap<PatternId, Sought>,
+    allows: BTreeMap<PatternId, Allowed>,
     allowed_paths: Vec<(PathBuf, Reason)>,
     /// Directories denied by a pattern that goes on with `/**`: in them every entry is denied for itself.
     denied_contents: BTreeMap<PathBuf, Reason>,
+    doubts: Vec<Doubt>,
 }
 
 #[derive(Debug, Clone)]
 struct Sought {
     why: Reason,
     contents: bool,
+}
+
+/// A pattern of `allowRead`.
+#[derive(Debug)]
+struct Allowed {
+    why: Reason,
+    contents: bool,
+    /// The links that lead to where it starts: its matches are told without them.
+    through: Vec<PathBuf>,
+}
+
+/// A path that `allowRead` names or matches.
+#[derive(Debug, Clone, Copy)]
+struct Wanted<'a> {
+    path: &'a Path,
+    through: &'a [PathBuf],
+    contents: bool,
+    why: &'a Reason,
 }
 
 impl Reads {
@@ -38,6 +58,7 @@ impl Reads {
         for entry in &filesystem.deny_read {
             let why = setting("filesystem.denyRead", entry);
             let readings = scene.readings(entry, Effect::Deny);
+            let mut doubt = Doubt::of(scene, entry, &readings, &why);
             for path in &readings.paths {
                 out.deny_read(&scene.host.follow(path), path, scene.host, &why);
             }
@@ -45,26 +66,34 @@ impl Reads {
                 out.warnings.insert(unanchored(&why));
             }
             for mut anchored in readings.patterns {
-                if is_own_tree(&anchored.start) {
-                    out.notes.insert(format!("{why}: the sandbox has a /proc and a /dev of its own"));
-                    continue;
-                }
                 match scene.seek(search, &anchored, Links::Followed) {
-                    Ok(id) => {
+                    Ok((id, links)) => {
+                        out.rules.keep_links(&links, &why);
+                        doubt.iter_mut().for_each(|doubt| doubt.patterns.push(id));
                         self.denies.insert(id, Sought { why: why.clone(), contents: anchored.contents });
                         if anchored.contents {
                             // What links in there lead to lies elsewhere and is denied as well.
                             anchored.pattern = anchored.pattern.contents();
                             let id = scene.seek(search, &anchored, Links::Alone);
                             self.denies
-                                .extend(id.map(|id| (id, Sought { why: why.clone(), contents: false })));
+                                .extend(id.map(|(id, _)| (id, Sought { why: why.clone(), contents: false })));
                         }
                     }
-                    // What cannot be looked at may hold a match.
-                    Err(Lookup { found: Found::Unknown(above), .. }) => out.hide(&above, &why),
-                    Err(_) => {}
+                    Err(lookup) => {
+                        out.rules.keep_links(&lookup.links, &why);
+                        match lookup.found {
+                            Found::There(place, _) | Found::Unknown(place) if is_own_tree(&place) => {
+                                let note = "the sandbox has a /proc and a /dev of its own";
+                                out.notes.insert(format!("{why}: {note}"));
+                            }
+                            // What cannot be looked at may hold a match.
+                            Found::Unknown(above) => out.hide(&above, &why),
+                            _ => {}
+                        }
+                    }
                 }
             }
+            self.doubts.extend(doubt);
         }
         for entry in &filesystem.allow_read {
             let why = setting("filesystem.allowRead", entry);
@@ -74,8 +103,9 @@ impl Reads {
                 out.warnings.insert(unanchored(&why));
             }
             for anchored in readings.patterns {
-                if let Ok(id) = scene.seek(search, &anchored, Links::AsTheyAre) {
-                    self.allows.insert(id, Sought { why: why.clone(), contents: anchored.contents });
+                if let Ok((id, through)) = scene.seek(search, &anchored, Links::AsTheyAre) {
+                    let why = why.clone();
+                    self.allows.insert(id, Allowed { why, contents: anchored.contents, through });
                 }
             }
         }
@@ -86,8 +116,10 @@ impl Reads {
         for hit in &findings.hits {
             let Some(sought) = self.denies.get(&hit.pattern) else { continue };
             if !sought.contents {
+                out.rules.keep_links(&hit.links, &sought.why);
                 deny_hit(scene, &hit.path, hit.kind, &sought.why, out);
             } else if let Some(directory) = full_directory(scene, hit) {
+                out.rules.keep_links(&hit.links, &sought.why);
                 deny_hit(scene, &hit.path, hit.kind, &sought.why, out);
                 self.denied_contents
                     .entry(directory)
@@ -95,62 +127,73 @@ impl Reads {
                     .or_insert_with(|| sought.why.clone());
             }
         }
-        for (id, directory) in &findings.unsearchable {
-            if let Some(sought) = self.denies.get(id) {
+        for Unsearchable { pattern, directory, links } in &findings.unsearchable {
+            if let Some(sought) = self.denies.get(pattern) {
+                out.rules.keep_links(links, &sought.why);
                 out.hide(directory, &sought.why);
             }
         }
+        self.doubts.iter().for_each(|doubt| doubt.tell(findings, out));
         self.expand_root(scene, out);
     }
 
     /// Allows paths and matches, and denies again what a `/**` denies beneath them.
     pub(super) fn add_allows(&self, scene: Scene<'_>, findings: &Findings, out: &mut Compiled) {
-        let mut wanted: Vec<(&Path, &Reason)> =
-            self.allowed_paths.iter().map(|(path, why)| (path.as_path(), why)).collect();
-        let mut with_contents: BTreeMap<PathBuf, Reason> = BTreeMap::new();
-        for hit in &findings.hits {
-            let Some(sought) = self.allows.get(&hit.pattern) else { continue };
-            if sought.contents && hit.kind != Kind::Directory {
-                continue;
-            }
-            if sought.contents {
-                let why = with_contents.entry(hit.path.clone()).or_insert_with(|| sought.why.clone());
-                *why = why.clone().min(sought.why.clone());
-            }
-            wanted.push((&hit.path, &sought.why));
+        let mut wanted: Vec<Wanted<'_>> = Vec::new();
+        for (path, why) in &self.allowed_paths {
+            wanted.push(Wanted { path, through: &[], contents: false, why });
         }
-        let links = self.add_places(scene, wanted, out);
-        self.add_links(scene, links, out);
-        allow_contents(&with_contents, out);
-        self.deny_contents(scene, &with_contents, out);
-    }
-
-    /// Shows what is not a link. All are judged by the denies alone, so that none depends on another. Gives the links.
-    fn add_places<'a>(
-        &self,
-        scene: Scene<'_>,
-        wanted: Vec<(&Path, &'a Reason)>,
-        out: &mut Compiled,
-    ) -> Vec<(PathBuf, &'a Reason)> {
-        let carve_outs = CarveOuts { scene, rules: &out.rules, denied_contents: &self.denied_contents };
-        let judged: Vec<_> = wanted.into_iter().map(|(path, why)| (carve_outs.place(path), why)).collect();
+        for hit in &findings.hits {
+            let Some(Allowed { why, contents, through }) = self.allows.get(&hit.pattern) else { continue };
+            if !contents || hit.kind == Kind::Directory {
+                wanted.push(Wanted { path: &hit.path, through, contents: *contents, why });
+            }
+        }
+        let judged = self.judge(scene, wanted, out);
         let mut links = Vec::new();
-        for (carve_out, why) in judged {
+        let mut with_contents: BTreeMap<PathBuf, Reason> = BTreeMap::new();
+        let mut refused = Vec::new();
+        for (carve_out, wanted) in judged {
+            let why = wanted.why;
             match carve_out {
                 Ok(CarveOut::Place(path, kind)) => {
                     let node = out.rules.node(&path);
                     node.kind = Some(kind);
                     say(&mut node.allow_read, why);
+                    if wanted.contents {
+                        let first = with_contents.entry(path).or_insert_with(|| why.clone());
+                        *first = first.clone().min(why.clone());
+                    }
                 }
                 Ok(CarveOut::Link(link)) => links.push((link, why)),
-                Err(note) => drop(out.notes.insert(format!("{why}: {note}"))),
+                Err(refusal) => refused.push((refusal, why)),
             }
         }
-        links
+        self.add_links(scene, links, &mut refused, out);
+        allow_contents(&with_contents, out);
+        self.deny_contents(scene, &with_contents, out);
+        tell_refused(scene, refused, out);
+    }
+
+    /// What becomes of each wanted path. All are judged by the denies alone, so that none depends on another.
+    fn judge<'a>(
+        &self,
+        scene: Scene<'_>,
+        wanted: Vec<Wanted<'a>>,
+        out: &Compiled,
+    ) -> Vec<(Result<CarveOut, Refusal>, Wanted<'a>)> {
+        let carve_outs = CarveOuts { scene, rules: &out.rules, denied_contents: &self.denied_contents };
+        wanted.into_iter().map(|wanted| (carve_outs.place(wanted.path, wanted.through), wanted)).collect()
     }
 
     /// Shows what links lead to, under their names.
-    fn add_links(&self, scene: Scene<'_>, links: Vec<(PathBuf, &Reason)>, out: &mut Compiled) {
+    fn add_links<'a>(
+        &self,
+        scene: Scene<'_>,
+        links: Vec<(PathBuf, &'a Reason)>,
+        refused: &mut Vec<(Refusal, &'a Reason)>,
+        out: &mut Compiled,
+    ) {
         let carve_outs = CarveOuts { scene, rules: &out.rules, denied_contents: &self.denied_contents };
         let judged: Vec<_> =
             links.into_iter().map(|(link, why)| (carve_outs.target(&link), link, why)).collect();
@@ -164,7 +207,7 @@ impl Reads {
                     }
                 }
                 Ok(None) => {}
-                Err(note) => drop(out.notes.insert(format!("{why}: {note}"))),
+                Err(refusal) => refused.push((refusal, why)),
             }
         }
     }
@@ -214,6 +257,27 @@ impl Reads {
     }
 }
 
+/// Says what is not shown, as a warning where it is for fear of a planted link and makes a difference.
+fn tell_refused(scene: Scene<'_>, refused: Vec<(Refusal, &Reason)>, out: &mut Compiled) {
+    for (refusal, why) in refused {
+        let (link, place) = match refusal {
+            Refusal::Planted { link, place } => (link, place),
+            Refusal::Note(note) => {
+                out.notes.insert(format!("{why}: {note}"));
+                continue;
+            }
+        };
+        let target = scene.host.follow(&link);
+        let target = target.there().unwrap_or(&place);
+        let told = format!(
+            "{why}: leads through the symbolic link {link:?} in a writable folder and is not shown; write the entry with \
+             {target:?} in the place of the link if that is meant"
+        );
+        let told_where = if out.rules.access(&place).readable { &mut out.notes } else { &mut out.warnings };
+        told_where.insert(told);
+    }
+}
+
 /// A pattern that goes on with `/**` names every entry of what it matches, and so lifts what is denied there.
 fn allow_contents(allowed: &BTreeMap<PathBuf, Reason>, out: &mut Compiled) {
     for (directory, why) in allowed {
@@ -232,15 +296,18 @@ fn deny_hit(scene: Scene<'_>, path: &Path, kind: Kind, why: &Reason, out: &mut C
         return out.deny_read(&lookup, path, scene.host, why);
     }
     let mut lookup = scene.host.follow(path);
-    if matches!(lookup.found, Found::Unknown(_)) {
-        // What it leads to may belong to other rules: only its own name is denied.
+    if let Found::Unknown(closed) = &lookup.found
+        && !scene.could_change(closed)
+    {
+        // What it leads to may belong to other rules, and the command cannot look at it either: only its own name is
+        // denied.
         lookup = Lookup { found: Found::There(path.into(), Kind::Link), links: Vec::new() };
     }
     out.deny_read(&lookup, path, scene.host, why);
 }
 
 /// The directory that a match of a pattern with `/**` stands for. An empty one needs no mount: nothing in it
-/// matches. One behind a link always gets it.
+/// matches. One behind a link always gets it, and so does what its owner has closed above one.
 fn full_directory(scene: Scene<'_>, hit: &Hit) -> Option<PathBuf> {
     match hit.kind {
         Kind::Directory => {
@@ -249,6 +316,7 @@ fn full_directory(scene: Scene<'_>, hit: &Hit) -> Option<PathBuf> {
         }
         Kind::Link => match scene.host.follow(&hit.path).found {
             Found::There(path, Kind::Directory) => Some(path),
+            Found::Unknown(closed) if scene.could_change(&closed) => Some(closed),
             _ => None,
         },
         Kind::File => None,

@@ -13,8 +13,8 @@ use super::{host::Kind, model::Reason};
 #[derive(Debug, Default)]
 pub(super) struct Rules {
     nodes: BTreeMap<PathBuf, Node>,
-    /// Symbolic links that rules lead through: whoever replaces one moves the rule elsewhere.
-    links: BTreeMap<PathBuf, Reason>,
+    /// What rules lead through, links most of all: whoever replaces one moves the rule elsewhere.
+    kept: BTreeMap<PathBuf, Reason>,
 }
 
 /// All that is said about one path.
@@ -117,17 +117,20 @@ impl Rules {
             .map(|(path, node)| (path.as_path(), node))
     }
 
-    /// Links that must stay what they are.
-    pub(super) fn links(&self) -> impl Iterator<Item = (&Path, &Reason)> {
-        self.links.iter().map(|(path, why)| (path.as_path(), why))
+    /// Names that must stay what they are.
+    pub(super) fn kept(&self) -> impl Iterator<Item = (&Path, &Reason)> {
+        self.kept.iter().map(|(path, why)| (path.as_path(), why))
     }
 
     /// Notes that a rule leads through links.
     pub(super) fn keep_links(&mut self, links: &[PathBuf], why: &Reason) {
-        for link in links {
-            let kept = self.links.entry(link.clone()).or_insert_with(|| why.clone());
-            *kept = kept.clone().min(why.clone());
-        }
+        links.iter().for_each(|link| self.keep(link, why));
+    }
+
+    /// Notes that a rule needs a name to stay what it is, though nothing is mounted there.
+    pub(super) fn keep(&mut self, path: &Path, why: &Reason) {
+        let kept = self.kept.entry(path.into()).or_insert_with(|| why.clone());
+        *kept = kept.clone().min(why.clone());
     }
 
     /// What a command may do with any path.

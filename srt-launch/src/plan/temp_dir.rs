@@ -105,11 +105,13 @@ mod tests {
 
     #[test]
     fn what_holds_a_deny_of_another_run_is_passed_over() {
-        let parent = tempfile::tempdir().unwrap();
-        let shared = parent.path().join("claude");
+        let folder = tempfile::tempdir().unwrap();
+        // TMPDIR may be reached by a link.
+        let parent = folder.path().canonicalize().unwrap();
+        let shared = parent.join("claude");
         fs::write(&shared, "").unwrap();
         let host = Host::new(geteuid().as_raw(), [shared]);
-        let own = parent.path().join(format!("claude-{}", geteuid()));
-        assert_eq!(TempDir::choose_in(parent.path(), &host), Some(TempDir { path: own, missing: true }));
+        let own = parent.join(format!("claude-{}", geteuid()));
+        assert_eq!(TempDir::choose_in(&parent, &host), Some(TempDir { path: own, missing: true }));
     }
 }

@@ -12,7 +12,7 @@ use std::{
 use srt_shared::glob::{Pattern, Position, Step};
 
 use super::{
-    host::{Found, Host, Kind},
+    host::{Creation, Found, Host, Kind},
     mount_table::RemoteMounts,
     protected,
 };
@@ -30,7 +30,7 @@ pub(super) struct Findings {
     /// Paths that a pattern matches; their parents are resolved, they themselves may be links.
     pub(super) hits: Vec<Hit>,
     /// Directories that a pattern may match in, and that cannot be searched.
-    pub(super) unsearchable: Vec<(PatternId, PathBuf)>,
+    pub(super) unsearchable: Vec<Unsearchable>,
     /// Directories that the search for protected names reaches, with what is in them.
     pub(super) listings: Vec<Listing>,
     /// Directories that it reaches and that cannot be read.
@@ -45,6 +45,18 @@ pub(super) struct Hit {
     pub(super) pattern: PatternId,
     pub(super) path: PathBuf,
     pub(super) kind: Kind,
+    /// The links that the walk followed to get there; none where one way leads there without. Whoever replaces one
+    /// hides the match from the next search.
+    pub(super) links: Vec<PathBuf>,
+}
+
+/// A directory that a pattern may match in, and that cannot be searched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Unsearchable {
+    pub(super) pattern: PatternId,
+    pub(super) directory: PathBuf,
+    /// As for a [`Hit`].
+    pub(super) links: Vec<PathBuf>,
 }
 
 /// A directory in which something that may be protected is.
@@ -115,12 +127,14 @@ impl Search {
             remote,
             pending: self.starts,
             through_links: HashSet::new(),
+            followed: Vec::new(),
             findings: Findings::default(),
         };
         // In order of paths, so that a start below another is met on the way from that one.
         while let Some((start, interests)) = walk.pending.pop_first() {
             walk.visit(&start, merged(interests));
         }
+        walk.findings.keep_shortest_ways();
         walk.findings
     }
 }
@@ -133,6 +147,8 @@ struct Walk<'a> {
     pending: BTreeMap<PathBuf, Vec<Interest>>,
     /// Where links have led already: without this, links in circles would be followed for ever.
     through_links: HashSet<(PathBuf, Interest)>,
+    /// The links behind which the walk is now.
+    followed: Vec<PathBuf>,
     findings: Findings,
 }
 
@@ -183,6 +199,7 @@ impl Walk<'_> {
         deeper: &mut Vec<(OsString, Interest)>,
     ) {
         let sought = &self.patterns[id.0];
+        let mut links = Vec::new();
         for entry in entries {
             let Step { matches, below } = sought.pattern.step(position, entry.name.as_bytes());
             if !matches && below.is_none() {
@@ -199,34 +216,56 @@ impl Walk<'_> {
                 _ => match self.host.lstat(&path) {
                     Ok(metadata) => Kind::of(&metadata),
                     Err(error) if error.kind() == ErrorKind::NotFound => continue,
-                    Err(_) => return self.findings.unsearchable.push((id, directory.into())),
+                    Err(_) => {
+                        self.not_searched(id, directory);
+                        break;
+                    }
                 },
             };
             if matches && (kind == Kind::Link || sought.links != Links::Alone) {
-                self.findings.hits.push(Hit { pattern: id, path: path.clone(), kind });
+                let links = self.followed.clone();
+                self.findings.hits.push(Hit { pattern: id, path: path.clone(), kind, links });
             }
             if let Some(below) = below {
                 match kind {
                     Kind::Directory => deeper.push((entry.name.clone(), Interest::Pattern(id, below))),
-                    Kind::Link if sought.links != Links::AsTheyAre => {
-                        self.through_link(&path, directory, id, below)
-                    }
+                    Kind::Link if sought.links != Links::AsTheyAre => links.push((path, below)),
                     Kind::Link | Kind::File => {}
                 }
             }
+        }
+        // In order of names: of several links to one place, the first is the way that counts.
+        links.sort_by(|a, b| a.0.cmp(&b.0));
+        for (link, below) in links {
+            self.through_link(&link, directory, id, below);
         }
     }
 
     /// Goes on behind a link to a directory, unless it leads back up, where the walk has come from.
     fn through_link(&mut self, link: &Path, directory: &Path, id: PatternId, below: Position) {
-        let Found::There(target, Kind::Directory) = self.host.follow(link).found else { return };
+        let lookup = self.host.follow(link);
+        let target = match lookup.found {
+            Found::There(target, Kind::Directory) => target,
+            // Its owner's command can open it again, and what lies behind would not be denied.
+            Found::Unknown(closed) if self.host.creation(&closed) != Creation::Refused => {
+                let before = self.followed.len();
+                self.followed.extend(lookup.links);
+                self.not_searched(id, &closed);
+                self.followed.truncate(before);
+                return;
+            }
+            _ => return,
+        };
         let above = target.ancestors().any(is_root_of_kernel_tree);
         if directory.starts_with(&target) || above || self.is_remote(&target) {
             return;
         }
         let interest = Interest::Pattern(id, below);
         if self.through_links.insert((target.clone(), interest.clone())) {
+            let before = self.followed.len();
+            self.followed.extend(lookup.links);
             self.visit(&target, vec![interest]);
+            self.followed.truncate(before);
         }
     }
 
@@ -238,7 +277,10 @@ impl Walk<'_> {
                 continue;
             }
             let mut interests: Vec<Interest> = group.iter().map(|(_, interest)| interest.clone()).collect();
-            interests.extend(self.pending.remove(&path).unwrap_or_default());
+            // Behind a link it would seem that what starts here needs the link.
+            if self.followed.is_empty() {
+                interests.extend(self.pending.remove(&path).unwrap_or_default());
+            }
             self.visit(&path, merged(interests));
         }
     }
@@ -252,6 +294,11 @@ impl Walk<'_> {
         remote
     }
 
+    fn not_searched(&mut self, pattern: PatternId, directory: &Path) {
+        let links = self.followed.clone();
+        self.findings.unsearchable.push(Unsearchable { pattern, directory: directory.into(), links });
+    }
+
     fn failed(&mut self, directory: &Path, interests: &[Interest], error: &io::Error) {
         if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) {
             return;
@@ -263,7 +310,7 @@ impl Walk<'_> {
         };
         for interest in interests {
             match interest {
-                Interest::Pattern(id, _) => self.findings.unsearchable.push((*id, reachable.into())),
+                Interest::Pattern(id, _) => self.not_searched(*id, reachable),
                 Interest::Protected { .. } => self.findings.unreadable.push(reachable.into()),
             }
         }
@@ -292,6 +339,26 @@ fn merged(interests: Vec<Interest>) -> Vec<Interest> {
     }
     out.extend(protected.map(|(levels, top)| Interest::Protected { levels, top }));
     out
+}
+
+impl Findings {
+    /// Of several ways to one place keeps the one through the fewest links. One way is enough to find it again, and a
+    /// tree of packages that are linked into one another has very many.
+    fn keep_shortest_ways(&mut self) {
+        keep_shortest(&mut self.hits, |hit| (hit.pattern, &hit.path, &hit.links));
+        keep_shortest(&mut self.unsearchable, |one| (one.pattern, &one.directory, &one.links));
+    }
+}
+
+fn keep_shortest<T>(found: &mut Vec<T>, way: impl Fn(&T) -> (PatternId, &Path, &[PathBuf])) {
+    if found.iter().all(|one| way(one).2.is_empty()) {
+        return;
+    }
+    found.sort_by(|a, b| {
+        let ((a, a_path, a_links), (b, b_path, b_links)) = (way(a), way(b));
+        (a, a_path, a_links.len(), a_links).cmp(&(b, b_path, b_links.len(), b_links))
+    });
+    found.dedup_by(|a, b| way(a).0 == way(b).0 && way(a).1 == way(b).1);
 }
 
 struct Entry {

@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeMap,
-    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
 
@@ -10,13 +9,15 @@ use srt_shared::settings::DEFAULT_NAME;
 
 use super::{
     compile::{Compiled, SETTINGS, Scene, is_own_tree, setting},
+    doubtful::Doubt,
     host::{Creation, Found, Kind, Lookup},
     model::{Placeholder, Reason},
+    planted::is_to_be_followed,
     protected::is_shared_by_all,
     readings::Effect,
     reads::unanchored,
     rules::say,
-    walk::{Findings, Links, PatternId, Search},
+    walk::{Findings, Links, PatternId, Search, Unsearchable},
 };
 
 /// What the write lists said, until the walk has found what their patterns match.
@@ -25,8 +26,11 @@ pub(super) struct Writes {
     denies: BTreeMap<PatternId, Reason>,
     /// What `allowWrite` opens, where it really is.
     roots: Vec<(PathBuf, Kind)>,
+    /// What it does not open, for the links on the way: where these lead, and what to say if that is not writable.
+    refused: Vec<(PathBuf, String)>,
     /// Denied names that are not there: the directory that would hold them, and the names missing in it.
     absent: Vec<(PathBuf, PathBuf, Reason)>,
+    doubts: Vec<Doubt>,
 }
 
 const MANDATORY: Reason = Reason::Rule("protected name");
@@ -42,15 +46,20 @@ const DEFAULT_WRITES: [(&str, Reason); 2] = [
 impl Writes {
     /// Opens what `allowWrite` names and the default write paths.
     pub(super) fn add_allowed(&mut self, scene: Scene<'_>, out: &mut Compiled) {
+        let mut wanted = Vec::new();
         for entry in &scene.inputs.settings.filesystem.allow_write {
             let why = setting("filesystem.allowWrite", entry);
             let readings = scene.readings(entry, Effect::Allow);
             if (readings.unanchored || !readings.patterns.is_empty()) && readings.paths.is_empty() {
                 out.warnings.insert(format!("{why}: patterns are not supported here; nothing is opened"));
             }
-            for path in readings.paths {
-                self.open(scene, &path, &why, out);
-            }
+            wanted
+                .extend(readings.paths.into_iter().map(|path| (scene.host.follow(&path), path, why.clone())));
+        }
+        let places: Vec<PathBuf> =
+            wanted.iter().filter_map(|(lookup, ..)| lookup.there().map(Path::to_path_buf)).collect();
+        for (lookup, path, why) in &wanted {
+            self.open(scene, lookup, path, &places, why, out);
         }
         for (name, why) in &DEFAULT_WRITES {
             let lookup = scene.host.follow(&scene.bases.home.join(name));
@@ -62,29 +71,36 @@ impl Writes {
         }
     }
 
-    fn open(&mut self, scene: Scene<'_>, path: &Path, why: &Reason, out: &mut Compiled) {
+    /// Opens what a path leads to. `places` is where all such paths lead.
+    fn open(
+        &mut self,
+        scene: Scene<'_>,
+        lookup: &Lookup,
+        path: &Path,
+        places: &[PathBuf],
+        why: &Reason,
+        out: &mut Compiled,
+    ) {
         if is_own_tree(path) {
             return tell_own_tree(path, why, out);
         }
-        let lookup = scene.host.follow(path);
         match &lookup.found {
             Found::There(place, _) if is_own_tree(place) => tell_own_tree(place, why, out),
             Found::There(place, kind) => {
-                match lookup.links.iter().find(|link| !is_of_the_system(link, scene)) {
-                    // A command of an earlier run may have put it there, to be given more in this one.
-                    Some(link) => {
-                        out.warnings.insert(format!(
+                // A command of an earlier run may have put it there, to be given more in this one.
+                let planted = lookup.links.iter().find(|link| !is_to_be_followed(link, scene, places));
+                if let Some(link) = planted {
+                    let told = format!(
                         "{why}: leads through the symbolic link {link:?} and is not opened; write {place:?} if it is meant"
-                    ));
-                    }
-                    None => {
-                        out.rules.keep_links(&lookup.links, why);
-                        let node = out.rules.node(place);
-                        node.kind = Some(*kind);
-                        say(&mut node.allow_write, why);
-                        self.roots.push((place.clone(), *kind));
-                    }
+                    );
+                    self.refused.push((place.clone(), told));
+                    return;
                 }
+                out.rules.keep_links(&lookup.links, why);
+                let node = out.rules.node(place);
+                node.kind = Some(*kind);
+                say(&mut node.allow_write, why);
+                self.roots.push((place.clone(), *kind));
             }
             Found::Unknown(_) => {
                 out.warnings.insert(format!("{why}: cannot be looked at, so nothing is opened"));
@@ -100,23 +116,29 @@ impl Writes {
         for entry in &scene.inputs.settings.filesystem.deny_write {
             let why = setting("filesystem.denyWrite", entry);
             let readings = scene.readings(entry, Effect::Deny);
+            let mut doubt = Doubt::of(scene, entry, &readings, &why);
             for path in &readings.paths {
                 self.deny(scene, path, &why, out);
             }
             if readings.unanchored {
                 out.warnings.insert(unanchored(&why));
             }
-            for anchored in readings.patterns.into_iter().filter(|anchored| !is_own_tree(&anchored.start)) {
+            for anchored in readings.patterns {
                 match scene.seek(search, &anchored, Links::Followed) {
-                    Ok(id) => {
+                    Ok((id, links)) => {
+                        out.rules.keep_links(&links, &why);
+                        doubt.iter_mut().for_each(|doubt| doubt.patterns.push(id));
                         self.denies.insert(id, why.clone());
                     }
-                    Err(Lookup { found: Found::Unknown(above), .. }) => {
-                        deny_at(&above, Kind::Directory, &why, out)
+                    Err(lookup) => {
+                        out.rules.keep_links(&lookup.links, &why);
+                        if let Found::Unknown(above) = lookup.found {
+                            deny_at(&above, Kind::Directory, &why, out);
+                        }
                     }
-                    Err(_) => {}
                 }
             }
+            self.doubts.extend(doubt);
         }
     }
 
@@ -174,14 +196,17 @@ impl Writes {
     pub(super) fn add_found(&mut self, scene: Scene<'_>, findings: &Findings, out: &mut Compiled) {
         for hit in &findings.hits {
             if let Some(why) = self.denies.get(&hit.pattern).cloned() {
+                out.rules.keep_links(&hit.links, &why);
                 self.deny(scene, &hit.path, &why, out);
             }
         }
-        for (id, directory) in &findings.unsearchable {
-            if let Some(why) = self.denies.get(id) {
+        for Unsearchable { pattern, directory, links } in &findings.unsearchable {
+            if let Some(why) = self.denies.get(pattern) {
+                out.rules.keep_links(links, why);
                 deny_at(directory, Kind::Directory, why, out);
             }
         }
+        self.doubts.iter().for_each(|doubt| doubt.tell(findings, out));
         for listing in &findings.listings {
             for path in scene.protected().of_listing(listing) {
                 self.deny(scene, &path, &MANDATORY, out);
@@ -201,9 +226,14 @@ impl Writes {
         self.absent.dedup();
         let creation: Vec<Creation> =
             self.absent.iter().map(|(parent, ..)| scene.host.creation(parent)).collect();
-        for ((parent, ..), creation) in self.absent.iter().zip(&creation) {
-            if *creation == Creation::AfterChmod && out.rules.access(parent).writable() {
-                deny_at(parent, Kind::Directory, &OWNERS, out);
+        for ((parent, _, why), creation) in self.absent.iter().zip(&creation) {
+            match creation {
+                Creation::AfterChmod if out.rules.access(parent).writable() => {
+                    deny_at(parent, Kind::Directory, &OWNERS, out);
+                }
+                // Nobody makes the name in there, but another directory could be put in its place.
+                Creation::Refused => out.rules.keep(parent, why),
+                _ => {}
             }
         }
         let mut made: BTreeMap<PathBuf, (bool, Reason)> = BTreeMap::new();
@@ -241,11 +271,18 @@ impl Writes {
         }
     }
 
+    /// Says what was not opened for fear of a planted link, where another entry does not open it.
+    pub(super) fn tell_refused(self, out: &mut Compiled) {
+        for (place, told) in self.refused {
+            let writable = out.rules.access(&place).writable();
+            let told_where = if writable { &mut out.notes } else { &mut out.warnings };
+            told_where.insert(told);
+        }
+    }
+
     /// Denies writing what a path leads to, there or not, and keeps the links it leads through.
     fn deny(&mut self, scene: Scene<'_>, path: &Path, why: &Reason, out: &mut Compiled) {
-        if is_own_tree(path) {
-            return;
-        }
+        // What a path in `/proc` leads to may lie elsewhere, `/proc/self/cwd` for one.
         let lookup = scene.host.follow(path);
         out.rules.keep_links(&lookup.links, why);
         match lookup.found {
@@ -287,15 +324,4 @@ fn is_private_anyway(path: &Path) -> bool {
     path.strip_prefix("/dev").is_ok_and(|rest| {
         rest.iter().next().and_then(|name| name.to_str()).is_none_or(|name| DEVICES.contains(&name))
     })
-}
-
-/// Whether no command can have planted a link: it is root's, in a directory where only root makes names. For root
-/// itself that says nothing, so only the places count where distributions put links.
-fn is_of_the_system(link: &Path, scene: Scene<'_>) -> bool {
-    let Some(parent) = link.parent() else { return false };
-    let of_root = |path: &Path| scene.host.lstat(path).is_ok_and(|metadata| metadata.uid() == 0);
-    let closed =
-        scene.host.lstat(parent).is_ok_and(|metadata| metadata.uid() == 0 && metadata.mode() & 0o022 == 0);
-    let usual = ["/", "/var", "/usr"].iter().any(|place| parent == Path::new(place));
-    of_root(link) && closed && (scene.host.uid() != 0 || usual)
 }

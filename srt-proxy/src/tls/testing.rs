@@ -98,11 +98,11 @@ impl Pki {
             Host::Addr(addr) => format!("-verify_ip {addr}"),
         };
         let untrusted = if pem.len() > 1 { "-untrusted rest.pem" } else { "" };
-        let arguments = format!(
-            "verify -x509_strict -purpose sslserver {identity} -no-CApath -CAfile {} {untrusted} leaf.pem",
-            ca.display()
-        );
-        let output = self.run("openssl", arguments.split_ascii_whitespace());
+        let arguments =
+            format!("verify -x509_strict -purpose sslserver {identity} -no-CApath {untrusted} -CAfile");
+        // Its path may hold blanks.
+        let ca = ca.to_str().unwrap();
+        let output = self.run("openssl", arguments.split_ascii_whitespace().chain([ca, "leaf.pem"]));
         let text = [output.stdout, output.stderr].concat();
         if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&text).into_owned()) }
     }

@@ -1,4 +1,5 @@
 use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::PermissionsExt;
 
 use super::*;
 
@@ -10,9 +11,19 @@ fn get(planned: &Planned, name: &str) -> Option<String> {
     planned.plan.env.get(OsStr::new(name)).map(|value| value.to_str().unwrap().to_string())
 }
 
-fn excludes(planned: &Planned) -> String {
-    let file = planned.plan.provided.iter().find(|provided| provided.name == "git-excludes").unwrap();
+fn provided(planned: &Planned, name: &str) -> String {
+    let file = planned.plan.provided.iter().find(|provided| provided.name == name).unwrap();
     String::from_utf8(file.contents.clone()).unwrap()
+}
+
+/// What git is told in the repository of this git directory, `w/` left out.
+fn excludes(planned: &Planned, directory: &str) -> Option<String> {
+    let config = provided(planned, "git-config");
+    let condition = format!("[includeIf \"gitdir:{}/w/{directory}\"]", planned.top.display());
+    let mut lines = config.lines().skip_while(|line| *line != condition);
+    let included = provided(planned, lines.nth(1)?.strip_prefix("\tpath = ").unwrap());
+    let list = included.strip_prefix("[core]\n\texcludesFile = /dev/srt/").unwrap().trim_end();
+    Some(provided(planned, list))
 }
 
 #[test]
@@ -153,20 +164,55 @@ fn git_is_told_of_placeholders() {
     fs::write(tree.path("h/mine"), "*.o").unwrap();
     tree.inputs.cwd = tree.path("sub");
     let planned = tree.plan(json!({"allowWrite": ["."], "denyWrite": ["a b*c"]}));
-    assert_eq!(get(&planned, "GIT_CONFIG_KEY_0").as_deref(), Some("core.excludesFile"));
-    assert_eq!(get(&planned, "GIT_CONFIG_VALUE_0").as_deref(), Some("/dev/srt/git-excludes"));
-    let lines = excludes(&planned);
-    assert!(lines.starts_with("*.o\n"), "{lines}");
-    for line in ["/sub/.bashrc", "/.bashrc", "/sub/.vscode"] {
-        assert!(lines.lines().any(|own| own == line), "{line} {lines}");
+    assert_eq!(get(&planned, "GIT_CONFIG_KEY_0").as_deref(), Some("include.path"));
+    assert_eq!(get(&planned, "GIT_CONFIG_VALUE_0").as_deref(), Some("/dev/srt/git-config"));
+    // A repository may be made where the command starts.
+    for (directory, prefix) in [(".git", "/sub"), ("sub/.git", "")] {
+        let lines = excludes(&planned, directory).unwrap();
+        assert!(lines.starts_with("*.o\n"), "{lines}");
+        for line in ["/.bashrc", "/.vscode", "/.claude/"] {
+            assert!(lines.lines().any(|own| *own == format!("{prefix}{line}")), "{line} {lines}");
+        }
     }
     let planned = tree.plan(json!({"allowWrite": ["."], "denyWrite": [{"path": "a b*c", "literal": true}]}));
-    assert!(excludes(&planned).lines().any(|own| own == "/sub/a\\ b\\*c"), "{}", excludes(&planned));
+    let lines = excludes(&planned, ".git").unwrap();
+    assert!(lines.lines().any(|own| own == "/sub/a\\ b\\*c"), "{lines}");
     // What the command may not read is not told.
     let planned = tree.plan(json!({"allowWrite": ["."], "denyRead": ["~"]}));
-    assert!(!excludes(&planned).contains("*.o"));
+    assert!(!excludes(&planned, ".git").unwrap().contains("*.o"));
     // Without placeholders git is left alone.
     assert_eq!(get(&tree.plan(json!({})), "GIT_CONFIG_COUNT"), None);
+}
+
+#[test]
+fn git_is_told_of_placeholders_by_repository() {
+    let tree = Tree::new(&[
+        "app/.git/HEAD",
+        "app/.git/config",
+        "top/.git/modules/m/HEAD",
+        "top/.git/modules/m/hooks/",
+        "top/m/.git",
+        "bare/HEAD",
+        "bare/objects/",
+        "bare/refs/",
+    ]);
+    fs::write(tree.path("top/m/.git"), "gitdir: ../.git/modules/m\n").unwrap();
+    let planned = tree.plan(json!({"allowWrite": ["."], "denyWrite": ["top/m/x"]}));
+    // What lies in git directories is no file of the project.
+    for name in ["app/.git/hooks", "bare/hooks", "top/.git/modules/m/commondir"] {
+        assert!(planned.placeholders().contains(&name.into()), "{name}");
+    }
+    let lines = excludes(&planned, ".git").unwrap();
+    assert!(lines.contains("/.bashrc\n") && lines.contains("/.claude/\n"), "{lines}");
+    assert!(!lines.contains("hooks") && !lines.contains("commondir"), "{lines}");
+    assert_eq!(excludes(&planned, "app/.git"), None);
+    assert_eq!(excludes(&planned, "top/.git"), None);
+    assert_eq!(excludes(&planned, "top/.git/modules/m").as_deref(), Some("/x\n"));
+
+    let mut tree = Tree::new(&["a [*\"\\b/f"]);
+    tree.inputs.cwd = tree.path("a [*\"\\b");
+    let planned = tree.plan(json!({"allowWrite": ["."]}));
+    assert!(excludes(&planned, r#"a \\[\\*\"\\\\b/.git"#).unwrap().contains("/.bashrc\n"));
 }
 
 #[test]
@@ -176,10 +222,38 @@ fn ssh_configuration_is_copied_for_ordinary_users() {
     for uid in [0, 65534] {
         tree.inputs.uid = uid;
         let planned = tree.plan(json!({}));
-        let copied = planned.plan.provided.iter().any(|provided| provided.name == "ssh/ssh_config");
+        let copied = planned.plan.provided.iter().any(|provided| provided.name == "ssh/etc/ssh/ssh_config");
         assert_eq!(copied, uid != 0 && there, "{uid}");
         let hidden = tree.plan(json!({"denyRead": ["/etc/ssh"]}));
         assert!(hidden.plan.provided.is_empty());
+    }
+}
+
+/// What the user's own configuration includes, too. Only what is not the user's has to be copied.
+#[test]
+fn includes_of_the_users_ssh_configuration_are_followed() {
+    let mut tree = Tree::new(&["h/.ssh/one/a.conf", "deep/b.conf", "deep/c", "loose", "other"]);
+    let top = tree.top();
+    fs::write(
+        tree.path("h/.ssh/config"),
+        format!("Match all\nInclude one/*.conf none \"{}/w/loose\"\n", top.display()),
+    )
+    .unwrap();
+    let text = format!("include={}/w/deep/b.*\nInclude ~/.ssh/config\n", top.display());
+    fs::write(tree.path("h/.ssh/one/a.conf"), text).unwrap();
+    fs::set_permissions(tree.path("loose"), fs::Permissions::from_mode(0o666)).unwrap();
+    let copies = |planned: Planned| -> Vec<String> {
+        let names = planned.plan.provided.iter().filter_map(|provided| provided.name.strip_prefix("ssh"));
+        let names = names.filter_map(|name| Some(name.strip_prefix(top.to_str()?)?.to_string()));
+        names.collect()
+    };
+    // The tree is another's.
+    tree.inputs.uid = geteuid().as_raw() + 1;
+    assert_eq!(copies(tree.plan(json!({}))), ["/h/.ssh/config", "/h/.ssh/one/a.conf", "/w/deep/b.conf"]);
+    assert_eq!(copies(tree.plan(json!({"denyRead": ["~/.ssh/one"]}))), ["/h/.ssh/config"]);
+    if !geteuid().is_root() {
+        tree.inputs.uid = geteuid().as_raw();
+        assert_eq!(copies(tree.plan(json!({}))), [""; 0]);
     }
 }
 

@@ -1,9 +1,13 @@
 //! Plans over small trees, as assertions on data. Everything here holds for uid 0 and for an ordinary user.
 
+mod doubtful;
 mod environment;
 mod order;
+mod planted;
 mod protected;
+mod protected_git;
 mod reads;
+mod two_runs;
 mod user_git;
 mod walk;
 mod writes;
@@ -37,7 +41,16 @@ pub(super) struct Planned {
 impl Tree {
     /// Makes files (`a/b`), directories (`a/`) and links (`a -> b`), relative to `w` unless they start with `h/`.
     pub(super) fn new(entries: &[&str]) -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        Self::below(&std::env::temp_dir(), entries)
+    }
+
+    /// The same where every user may make one.
+    pub(super) fn for_anybody(entries: &[&str]) -> Self {
+        Self::below(Path::new("/tmp"), entries)
+    }
+
+    fn below(folder: &Path, entries: &[&str]) -> Self {
+        let dir = tempfile::tempdir_in(folder).unwrap();
         let top = fs::canonicalize(dir.path()).unwrap();
         fs::create_dir(top.join("h")).unwrap();
         fs::create_dir(top.join("w")).unwrap();

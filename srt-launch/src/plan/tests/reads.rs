@@ -1,4 +1,7 @@
-use std::{fs::Permissions, os::unix::fs::PermissionsExt};
+use std::{
+    fs::Permissions,
+    os::unix::fs::{MetadataExt, PermissionsExt},
+};
 
 use super::*;
 
@@ -196,6 +199,11 @@ fn globs() {
         &["empty-file d/a.pem", "empty-file d/sub/.hid.pem", "empty-file d/sub/c.pem"],
     );
     check(&tree, json!({"denyRead": ["**/*.none", "nodir/*.x"]}), &[]);
+    check(
+        &tree,
+        json!({"denyRead": ["d/**/**/?.pem", "**/**/**/e"]}),
+        &["empty-file d/a.pem", "empty-file d/sub/c.pem", "empty-dir e"],
+    );
     // An empty folder has nothing in it that a /** could match.
     check(&tree, json!({"denyRead": ["?/**"]}), &["empty-dir d"]);
     check(&tree, json!({"denyRead": ["?"]}), &["empty-dir d", "empty-dir e"]);
@@ -330,6 +338,8 @@ fn own_trees() {
     let planned = tree.plan(json!({
         "denyRead": ["/proc", "/dev", "/dev/null", "/proc/self/environ", "/proc/1", "/dev/*", "nu*", "se*", "/proc/cpuinfo", "/sys/kernel"],
     }));
+    let shown = tree.plan(json!({"denyRead": ["/proc/sys"], "allowRead": ["/proc/sys/kernel/ostyp*"]})).plan;
+    assert!(shown.mounts.iter().any(|mount| mount.target == Path::new("/proc/sys/kernel/ostype")));
     let kinds: BTreeMap<&Path, &MountKind> =
         planned.plan.mounts.iter().map(|m| (m.target.as_path(), &m.kind)).collect();
     assert_eq!(kinds.get(Path::new("/proc/cpuinfo")), Some(&&MountKind::EmptyFile));
@@ -351,20 +361,30 @@ fn what_cannot_be_inspected_hides_the_folder_above() {
 }
 
 fn unsearchable() {
-    let tree =
-        Tree::new(&["lock/p/k", "lock/f", "o", "nos/a.pem", "nos/d/b.pem", "ln -> lock/p", "lf -> lock/p/k"]);
+    let tree = Tree::for_anybody(&[
+        "lock/p/k",
+        "lock/f",
+        "o",
+        "nos/a.pem",
+        "nos/d/b.pem",
+        "ln -> lock/p",
+        "lf -> lock/p/k",
+    ]);
     for (name, mode) in [("lock", 0o000), ("nos", 0o444)] {
         fs::set_permissions(tree.path(name), Permissions::from_mode(mode)).unwrap();
     }
     let hidden = &["empty-dir lock"];
+    let others = fs::metadata(tree.path("lock")).unwrap().uid() != tree.inputs.uid;
     check(&tree, json!({"denyRead": ["lock/p/k"]}), hidden);
     check(&tree, json!({"denyRead": ["lock/p/k"], "allowRead": ["lock/p", "lock"]}), hidden);
     check(&tree, json!({"denyRead": ["lock/p/k"], "allowWrite": ["lock"]}), hidden);
     check(&tree, json!({"denyRead": ["ln"]}), hidden);
     check(&tree, json!({"denyRead": ["lock/*.pem", "nos/*.pem"]}), &["empty-dir lock", "empty-dir nos"]);
     check(&tree, json!({"denyRead": ["**/*.pem"]}), &["empty-dir lock", "empty-dir nos"]);
-    check(&tree, json!({"denyRead": ["lf*"]}), &["empty-file lf"]);
-    check(&tree, json!({"denyRead": ["l?/x"]}), &[]);
+    // Where it belongs to another user, the command cannot open it.
+    check(&tree, json!({"denyRead": ["lf*"]}), if others { &["empty-file lf"] } else { hidden });
+    check(&tree, json!({"denyRead": ["l?/x"]}), if others { &[] } else { hidden });
+    check(&tree, json!({"denyRead": ["l?/**"]}), if others { &[] } else { hidden });
     check(&tree, json!({"denyRead": ["nos/d/b.pem"]}), &["empty-dir nos"]);
     for name in ["lock", "nos"] {
         fs::set_permissions(tree.path(name), Permissions::from_mode(0o755)).unwrap();

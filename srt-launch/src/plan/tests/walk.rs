@@ -9,7 +9,9 @@ use super::{
 };
 
 fn remote(tree: &Tree, name: &str) -> RemoteMounts {
-    RemoteMounts::parse(format!("30 22 0:40 / {} rw - nfs4 srv:/ rw\n", tree.path(name).display()).as_bytes())
+    // As the kernel writes a blank.
+    let path = tree.path(name).display().to_string().replace(' ', "\\040");
+    RemoteMounts::parse(format!("30 22 0:40 / {path} rw - nfs4 srv:/ rw\n").as_bytes())
 }
 
 fn hits(findings: &Findings, tree: &Tree) -> Vec<String> {

@@ -259,6 +259,31 @@ fn own_trees_are_not_opened() {
     );
 }
 
+/// A path in `/proc` may lead out of it: what it leads to counts.
+#[test]
+fn what_own_trees_lead_to_is_denied() {
+    let mut tree = Tree::new(&["d/f", "set.json"]);
+    tree.inputs.settings_file =
+        Some(PathBuf::from(format!("/proc/self/root{}", tree.path("set.json").display())));
+    let [literal, pattern, absent] =
+        ["f", "?", "absent"].map(|name| format!("/proc/self/rootTOP/w/d/{name}"));
+    let settings = "read-only set.json";
+    for entry in [&literal, &pattern] {
+        check(
+            &tree,
+            json!({"allowWrite": ["."], "denyWrite": [entry]}),
+            &["pin d", "writable w", "read-only d/f", settings],
+        );
+        check(
+            &tree,
+            json!({"allowWrite": ["."], "denyRead": [entry]}),
+            &["pin d", "writable w", "empty-file d/f", settings],
+        );
+    }
+    let planned = tree.plan(json!({"allowWrite": ["."], "denyWrite": [absent]}));
+    assert!(planned.placeholders().contains(&"d/absent".into()), "{:?}", planned.placeholders());
+}
+
 /// A pin in `/dev` or `/proc` would be covered by the host's, in the place of ours: its memory, its devices, its
 /// processes, for uid 0 the switches of its kernel.
 #[test]

@@ -115,13 +115,16 @@ async fn rustls_shakes_hands_over_a_unix_socket() {
     let authority = Authority::generate().unwrap();
     let ca = pki.write("ca.pem", authority.certificate_pem());
     let roots = UpstreamTls::new(&[ca]).unwrap();
-    let listener = UnixListener::bind(pki.path("socket")).unwrap();
+    // The path of a socket has room for a hundred bytes, which that of TMPDIR may be.
+    let folder = tempfile::tempdir_in("/tmp").unwrap();
+    let socket = folder.path().join("socket");
+    let listener = UnixListener::bind(&socket).unwrap();
     let leaf = LeafCache::new(authority).leaf(&host("::1")).unwrap();
     let server = tokio::spawn(async move {
         let (client, _) = listener.accept().await.unwrap();
         serve(&ServerTls::new(), leaf, client).await.unwrap()
     });
-    let client = UnixStream::connect(pki.path("socket")).await.unwrap();
+    let client = UnixStream::connect(socket).await.unwrap();
     let mut stream = roots.connect(client, &host("::1")).await.unwrap();
     let mut greeting = String::new();
     stream.read_to_string(&mut greeting).await.unwrap();
