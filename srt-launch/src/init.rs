@@ -14,12 +14,12 @@ use nix::sys::prctl;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, killpg, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::WaitPidFlag;
-use nix::unistd::{Pid, getpid};
+use nix::unistd::{Pid, getpid, setpgid};
 
 use crate::apply::{Command, During, Failure, Session, Step, close_all_but, positions};
 use crate::channel::{Inside, Order, Report};
 use crate::exit;
-use crate::keyboard::{Gate, KEYS, Keyboard};
+use crate::keyboard::{Gate, Keyboard};
 use crate::monitor::Given;
 use crate::placeholders::Bell;
 use crate::plan::Plan;
@@ -50,6 +50,12 @@ pub fn run(
     }
     let shared = session.has_terminal() && plan.isolation.process_group;
     let gate = shared.then(Gate::make).transpose()?;
+    if shared {
+        // Out of the caller's group. When the launcher signals that, the kernel would, for the sake of a member that cannot
+        // see the launcher, leave out for all of them who has sent it; and the launcher must know its own.
+        let me = Pid::from_raw(0);
+        setpgid(me, me).during(Step::Session, "setpgid")?;
+    }
     let body = || {
         gate.iter().for_each(Gate::wait);
         let failure = become_command(plan, command, session, signals);
@@ -65,15 +71,8 @@ pub fn run(
 
     let keyboard = gate.map(|gate| Keyboard::of(command, gate)).transpose()?;
 
-    let mut init = Init {
-        command,
-        keyboard,
-        told: None,
-        own_group: plan.isolation.process_group,
-        session,
-        channel,
-        bell,
-    };
+    let mut init =
+        Init { command, keyboard, own_group: plan.isolation.process_group, session, channel, bell };
     let status = init.watch(&children);
     for (stream, (before, after)) in before.into_iter().zip(positions()).enumerate() {
         if let Some(after) = after.filter(|_| before != after) {
@@ -112,8 +111,6 @@ struct Init<'a> {
     own_group: bool,
     session: Session,
     keyboard: Option<Keyboard>,
-    /// What was typed last.
-    told: Option<i32>,
     channel: &'a Inside,
     bell: Option<&'a Bell>,
 }
@@ -152,32 +149,26 @@ impl Init<'_> {
     /// Tells what was typed.
     fn tell_typed(&mut self) {
         match self.keyboard.as_ref().map(Keyboard::read) {
-            Some(Some(typed)) => {
-                typed.iter().for_each(|signal| self.channel.send(&Report::Typed(*signal)));
-                self.told = typed.last().copied().or(self.told);
-            }
+            Some(Some(typed)) => self.tell(typed),
             // The command has killed that process, and goes without.
             Some(None) => self.keyboard = None,
             None => {}
         }
     }
 
-    /// Tells first what was typed and has perhaps done this to the command: who hears that it has stopped or died, stops or
-    /// ends too.
-    fn after_typed(&mut self, signal: i32, report: &Report) {
-        if let Some(keyboard) = &self.keyboard
-            && KEYS.into_iter().any(|key| key as i32 == signal)
-            && self.told != Some(signal)
-            && self.session.inside_has_terminal()
-        {
-            keyboard.wait();
+    /// The same, before it is told what has become of the command by it: who hears of that stops or ends too.
+    fn tell_all_typed(&self) {
+        if let Some(keyboard) = &self.keyboard {
+            self.tell(keyboard.ask());
         }
-        self.tell_typed();
-        self.channel.send(report);
+    }
+
+    fn tell(&self, typed: Vec<i32>) {
+        typed.into_iter().for_each(|signal| self.channel.send(&Report::Typed(signal)));
     }
 
     /// Reaps whoever has ended; the exit status if the command is among them.
-    fn reap(&mut self) -> Option<i32> {
+    fn reap(&self) -> Option<i32> {
         loop {
             let (pid, status) = match wait(None, WaitPidFlag::WNOHANG | WaitPidFlag::WUNTRACED) {
                 Ok(Some(news)) => news,
@@ -189,22 +180,23 @@ impl Init<'_> {
             }
             if let Some(signal) = status.stopped_signal() {
                 let foreground = self.session.inside_has_terminal();
-                self.after_typed(signal, &Report::Stopped { signal, foreground });
+                self.tell_all_typed();
+                self.channel.send(&Report::Stopped { signal, foreground });
             } else if let Some(code) = exit::status(status) {
-                if let Some(signal) = status.signal().filter(|_| self.session.has_terminal()) {
-                    self.after_typed(signal, &Report::Killed(signal));
+                self.tell_all_typed();
+                if let Some(signal) = status.signal() {
+                    self.channel.send(&Report::Killed(signal));
                 }
                 return Some(code);
             }
         }
     }
 
-    fn obey(&mut self, order: Order) {
+    fn obey(&self, order: Order) {
         match order {
             Order::Go => {}
             Order::Signal(signal) => self.signal(signal),
             Order::Resume { foreground } => {
-                self.told = None;
                 if foreground {
                     self.session.give_terminal(self.command);
                 }

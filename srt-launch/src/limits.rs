@@ -26,5 +26,5 @@ pub const PLACEHOLDER_PAUSE: Duration = Duration::from_millis(1);
 /// next run.
 pub const JANITOR_PATIENCE: Duration = Duration::from_millis(300);
 
-/// How long pid 1 waits to hear whether it was a key that has stopped or ended the command.
-pub const TYPED_PATIENCE: Duration = Duration::from_millis(50);
+/// How long pid 1 waits for an answer whether it was a key that has stopped or ended the command.
+pub const KEYBOARD_PATIENCE: Duration = Duration::from_millis(50);

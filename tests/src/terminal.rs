@@ -16,6 +16,17 @@ pub const CTRL_C: &str = "\x03";
 /// See [`CTRL_C`].
 pub const CTRL_Z: &str = "\x1a";
 
+/// A program in Python that deals with Ctrl-C. No shell: one that is just about to read deals with it afterwards.
+pub const COPING: &str = "
+import os, signal
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+os.write(1, b'up')
+signal.sigwait({signal.SIGINT})
+os.write(1, b'caught')
+os.read(0, 1)
+os._exit(3)
+";
+
 /// A program on a terminal, and somebody who sits at it.
 pub struct Terminal {
     /// The program.

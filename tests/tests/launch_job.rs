@@ -2,11 +2,15 @@
 //! group must not stop short of the other.
 #![allow(clippy::unwrap_used)]
 
+use std::fs;
+use std::path::Path;
 use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 use srt_tests::sandbox::Sandbox;
-use srt_tests::terminal::{CTRL_C, CTRL_Z, Terminal};
+use srt_tests::terminal::{COPING, CTRL_C, CTRL_Z, Terminal};
 
 /// A shell with job control, and a function `sandboxed` that runs a script in the sandbox.
 struct Shell {
@@ -30,6 +34,20 @@ impl Shell {
     /// Types a line.
     fn line(&mut self, text: &str) {
         self.terminal.press(&format!("{text}\n"));
+    }
+
+    /// Waits until the launcher has stopped. The shell, whose child it is not, does not wait for that.
+    fn launcher_stops(&self) {
+        let settings = self.sandbox.settings_file();
+        let is_stopped = |process: &Path| {
+            let read = |name| fs::read_to_string(process.join(name)).unwrap_or_default();
+            read("cmdline").contains(settings.to_str().unwrap()) && read("stat").contains("(srt-launch) T ")
+        };
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !fs::read_dir("/proc").unwrap().any(|process| is_stopped(&process.unwrap().path())) {
+            assert!(Instant::now() < deadline, "the launcher does not stop");
+            sleep(Duration::from_millis(5));
+        }
     }
 
     /// Waits until the shell reads again.
@@ -93,10 +111,17 @@ fn whoever_asks_gets_it() {
 /// be stopped.
 const WAITING: &str = "
 import os, signal, sys
-signal.signal(signal.SIGCONT, lambda *_: os.write(1, b'\\nback'))
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+if sys.argv[1:]:
+    signal.signal(signal.SIGCONT, lambda *_: os.write(1, b'\\nback'))
+    os.write(1, b'up')
+    while True:
+        os.read(0, 1)
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCONT})
 os.write(1, b'up')
 while True:
-    input() if sys.argv[1:] else signal.pause()
+    signal.sigwait({signal.SIGCONT})
+    os.write(1, b'\\nback')
 ";
 
 #[test]
@@ -113,6 +138,7 @@ fn ctrl_z_stops_the_whole_job() {
         shell.terminal.wait_for("up");
         shell.terminal.press(CTRL_Z);
         shell.terminal.wait_for("Stopped");
+        shell.launcher_stops();
         shell.is_ready();
         shell.line("fg");
         shell.terminal.wait_for("\nback");
@@ -142,18 +168,36 @@ fn ctrl_c_ends_the_whole_job() {
     }
 }
 
-/// A script goes on after a command that has dealt with Ctrl-C, as it does without a sandbox.
+/// Runs its arguments, and says how that ended. Is interrupted as well, and goes on.
+const RUNNER: &str = "
+import os, signal, subprocess, sys
+signal.signal(signal.SIGINT, lambda *_: os.write(1, b'[interrupted]'))
+status = subprocess.Popen(sys.argv[1:]).wait()
+os.write(1, b'ended %d' % status)
+";
+/// A shell goes on with its script after the one and not after the other, so it must be as without a sandbox.
 #[test]
-fn a_script_goes_on_where_the_command_has_dealt_with_it() {
+fn a_command_that_has_dealt_with_ctrl_c_ends_otherwise_than_one_that_died_of_it() {
     let sandbox = Sandbox::new(json!({}));
-    let steps = "trap \"echo caught\" INT; echo up; until read -r x; do :; done; exit 3";
-    let mut terminal = script(&sandbox, &format!("sandboxed '{steps}'\necho went on $?"));
-    terminal.wait_for("up");
-    terminal.press(CTRL_C);
-    terminal.wait_for("caught");
-    terminal.press("\n");
-    terminal.wait_for("went on 3");
-    assert_eq!(terminal.end(), Some(0));
+    let runner = sandbox.write("work/runner.py", RUNNER);
+    sandbox.write("work/coping.py", COPING);
+    for (script, keys, ended) in
+        [("exec python3 coping.py", "\n", "ended 3"), ("echo up; exec sleep 600", "", "ended -2")]
+    {
+        let inner = sandbox.script(script);
+        let mut command = sandbox.command("python3");
+        command.arg(&runner).arg(inner.get_program()).args(inner.get_args());
+        let mut terminal = Terminal::start(command);
+        terminal.wait_for("up");
+        terminal.press(CTRL_C);
+        if !keys.is_empty() {
+            terminal.wait_for("caught");
+        }
+        terminal.press(keys);
+        terminal.wait_for(ended);
+        assert!(terminal.shown().contains("[interrupted]"), "{}", terminal.shown());
+        assert_eq!(terminal.end(), Some(0));
+    }
 }
 
 /// No command inside can do what a key does.

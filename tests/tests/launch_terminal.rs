@@ -5,7 +5,7 @@ use nix::unistd::{Pid, tcgetpgrp};
 use serde_json::json;
 use srt_tests::sandbox::Sandbox;
 use srt_tests::sys::resize;
-use srt_tests::terminal::{CTRL_C, CTRL_Z, Terminal};
+use srt_tests::terminal::{COPING, CTRL_C, CTRL_Z, Terminal};
 
 fn sandbox() -> Sandbox {
     Sandbox::new(json!({}))
@@ -36,14 +36,13 @@ fn ctrl_c_reaches_the_command() {
     assert_eq!(terminal.end(), Some(9));
 
     // And may mean nothing to it: it is no request to the launcher.
-    let mut terminal =
-        Terminal::start(sandbox.script("trap 'echo caught' INT; echo up; read -r x; echo \"$x\""));
+    sandbox.write("work/coping.py", COPING);
+    let mut terminal = Terminal::start(sandbox.script("exec python3 coping.py"));
     terminal.wait_for("up");
     terminal.press(CTRL_C);
     terminal.wait_for("caught");
-    terminal.press("this\n");
-    terminal.wait_for("this");
-    assert_eq!(terminal.end(), Some(0));
+    terminal.press("\n");
+    assert_eq!(terminal.end(), Some(3));
 }
 
 #[test]
