@@ -28,7 +28,16 @@ proptest! {
             let lists = json!({
                 "denyRead": deny_read, "allowRead": allow_read, "allowWrite": allow_write, "denyWrite": deny_write,
             });
-            tree.plan(lists).plan
+            let mut plan = tree.plan(lists).plan;
+            // Other tests make and remove trees beside this one, in which the search from `/` finds protected names.
+            let (tree, all) = (tree.top(), fs::canonicalize(std::env::temp_dir()).unwrap());
+            let stays = |path: &Path| path.starts_with(&tree) || tree.starts_with(path) || !path.starts_with(&all);
+            plan.mounts.retain(|mount| stays(&mount.target));
+            plan.placeholders.retain(|placeholder| stays(&placeholder.path));
+            let told = |text: &String| !text.contains(&*all.to_string_lossy()) || text.contains(&*tree.to_string_lossy());
+            plan.warnings.retain(told);
+            plan.notes.retain(told);
+            plan
         };
         let (one, other) = (plan(lists), plan(shuffled));
         prop_assert_eq!(one.mounts, other.mounts);
