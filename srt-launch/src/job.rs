@@ -2,9 +2,9 @@
 //! perhaps others, a pager or a shell with its script; and the command's.
 //!
 //! A terminal has one foreground group. What is typed reaches that one, and the other is told: the command by the
-//! launcher, which is sent what its group is; the caller's group when a member of the command's that
-//! is ours was sent it by the terminal itself. Nobody inside can make that up, so no command can signal the caller's group. The terminal goes to
-//! whichever group asks for it, which the kernel says by SIGTTIN or SIGTTOU.
+//! launcher, which is sent what its group is; the caller's group when a member of the command's that is ours was sent it by
+//! the terminal itself (`crate::keyboard`). Nobody inside can make that up, so no command can signal the caller's group.
+//! The terminal goes to whichever group asks for it, which the kernel says by SIGTTIN or SIGTTOU.
 
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, raise, sigprocmask};
 use nix::sys::signalfd::siginfo;
