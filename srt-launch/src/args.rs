@@ -103,7 +103,7 @@ pub struct LaunchArgs {
     pub setenv: Vec<(OsString, OsString)>,
 
     /// Take a variable from the command; repeatable
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = parse_name)]
     pub unsetenv: Vec<OsString>,
 
     /// The command and its arguments, which all that follows its name are
@@ -168,6 +168,11 @@ fn parse_variable(text: &str) -> Result<(OsString, OsString), String> {
     }
 }
 
+/// One with a value would take nothing away, and nobody would know.
+fn parse_name(text: &str) -> Result<OsString, String> {
+    if text.is_empty() || text.contains('=') { Err("write NAME".to_owned()) } else { Ok(text.into()) }
+}
+
 /// What is no address would only be found out connection by connection, by the command.
 fn parse_address(text: &str) -> Result<String, String> {
     let (host, port) = text.rsplit_once(':').unwrap_or_default();
@@ -186,6 +191,14 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
+
+    #[test]
+    fn variables_are_written_as_they_are_meant() {
+        assert_eq!(parse_variable("A=b=c"), Ok(("A".into(), "b=c".into())));
+        assert_eq!(parse_name("A"), Ok("A".into()));
+        assert!(["A", "=b", ""].into_iter().all(|text| parse_variable(text).is_err()));
+        assert!(["A=b", "A=", ""].into_iter().all(|text| parse_name(text).is_err()));
+    }
 
     fn srt(args: &[&str]) -> SrtArgs {
         SrtArgs::try_parse_from(std::iter::once(&"srt").chain(args)).unwrap()

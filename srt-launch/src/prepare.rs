@@ -127,8 +127,13 @@ pub fn settings(common: &Common, voice: &Voice) -> Result<Loaded, PrepareError> 
 
 /// What the plan is computed from.
 pub fn inputs(loaded: &Loaded, network: Network, wishes: Wishes) -> Result<Inputs, PrepareError> {
-    let cwd = env::current_dir().map_err(PrepareError::WorkingDirectory)?;
-    let cwd = wishes.chdir.map_or_else(|| cwd.clone(), |chdir| cwd.join(chdir));
+    let current = || env::current_dir().map_err(PrepareError::WorkingDirectory);
+    let cwd = match wishes.chdir {
+        // The present one may be gone, and is not needed.
+        Some(chdir) if chdir.is_absolute() => chdir,
+        Some(chdir) => current()?.join(chdir),
+        None => current()?,
+    };
     Ok(Inputs {
         settings: loaded.settings.clone(),
         settings_file: loaded.file.clone(),

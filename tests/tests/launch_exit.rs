@@ -162,6 +162,20 @@ fn signals_are_as_the_caller_left_them() {
 }
 
 #[test]
+fn a_working_directory_that_is_gone_is_no_matter_where_another_is_named() {
+    let sandbox = sandbox();
+    for (chdir, want) in [("/", (Some(0), "/\n")), (".", (Some(125), ""))] {
+        let mut inner = sandbox.launch();
+        inner.args(["--chdir", chdir, "--", "pwd"]);
+        let mut command = sandbox.command("sh");
+        command.args(["-c", "mkdir gone && cd gone && rmdir ../gone && exec \"$@\"", "sh"]);
+        command.arg(inner.get_program()).args(inner.get_args());
+        let (status, stdout, stderr) = run(&mut command);
+        assert_eq!((status, stdout.as_str()), want, "{stderr}");
+    }
+}
+
+#[test]
 fn the_command_is_in_its_working_directory_or_in_one_above() {
     let sandbox = Sandbox::new(json!({"denyRead": ["hidden"]}));
     fs::create_dir(sandbox.path("work/hidden")).unwrap();

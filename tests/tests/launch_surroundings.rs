@@ -60,6 +60,15 @@ fn a_refused_step_is_named_with_what_to_change() {
 }
 
 #[test]
+fn a_check_that_has_no_place_says_what_to_change() {
+    let sandbox = Sandbox::new(json!({}));
+    let (status, stdout, stderr) =
+        run(sandbox.command(&binary("srt")).arg("check").env("TMPDIR", "/no/such"));
+    assert_eq!((status, stdout.as_str()), (Some(125), ""));
+    assert!(stderr.contains("`/no/such`") && stderr.contains("set TMPDIR"), "{stderr}");
+}
+
+#[test]
 fn what_the_host_lacks_is_named_with_what_to_change() {
     let sandbox = Sandbox::new(json!({"allowWrite": ["."]}));
     for (setup, first, hint) in [

@@ -75,7 +75,13 @@ fn report() -> i32 {
 
 /// Whether all holds.
 fn try_all() -> Result<bool, Error> {
-    let cage = Cage::make()?;
+    let cage = Cage::make().map_err(|e| {
+        let folder = std::env::temp_dir();
+        format!(
+            "cannot set up in `{}` what is tried: {e}; set TMPDIR to a folder that can be written",
+            folder.display()
+        )
+    })?;
     let mut all = true;
     for canary in Canary::ALL {
         match tell(&canary, canary.remedy(), cage.find(canary)?)? {
