@@ -203,7 +203,7 @@ fn in_own_root(sandbox: &Sandbox, shared: &Path, inner: &Command) -> Command {
         done
         mkdir /mnt/mnt
         cd /mnt
-        pivot_root . mnt
+        PATH=$PATH:/usr/sbin:/sbin pivot_root . mnt
         umount -l mnt
         mount --bind \"$shared\" /dev/shm
         cd \"$work\"

@@ -94,10 +94,17 @@ impl Relay {
     }
 }
 
-/// Starts a thread, or says that it cannot: `thread::spawn` panics then.
+/// Starts a thread, or says that it cannot: `thread::spawn` panics then. Where memory is limited (`ulimit -v`) the last of
+/// it is not for a thread's stack: whoever needs a few bytes next, the launcher's other work, would have to abort.
 fn start<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> io::Result<JoinHandle<T>> {
-    thread::Builder::new().spawn(body)
+    Vec::<u8>::new().try_reserve_exact(STACK + SPARE).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    thread::Builder::new().stack_size(STACK).spawn(body)
 }
+
+/// Of a thread, as the standard library has it.
+const STACK: usize = 2 << 20;
+/// What has to be left, in bytes.
+const SPARE: usize = 4 << 20;
 
 /// One of the open connections, for as long as it lives.
 struct Counted(Arc<AtomicUsize>);
