@@ -62,8 +62,7 @@ fn a_refused_step_is_named_with_what_to_change() {
 #[test]
 fn a_check_that_has_no_place_says_what_to_change() {
     let sandbox = Sandbox::new(json!({}));
-    let (status, stdout, stderr) =
-        run(sandbox.command(&binary("srt")).arg("check").env("TMPDIR", "/no/such"));
+    let (status, stdout, stderr) = run(sandbox.command(binary("srt")).arg("check").env("TMPDIR", "/no/such"));
     assert_eq!((status, stdout.as_str()), (Some(125), ""));
     assert!(stderr.contains("`/no/such`") && stderr.contains("set TMPDIR"), "{stderr}");
 }
