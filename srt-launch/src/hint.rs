@@ -9,7 +9,8 @@ use srt_shared::settings::LoadError;
 
 use crate::apply::{Failure, Step};
 
-const OPEN_FILES: &str = "raise the limit of open files (ulimit -n)";
+/// Where descriptors have run out.
+pub const OPEN_FILES: &str = "raise the limit of open files (ulimit -n)";
 
 /// One line for whoever can change it; `None` where we know nothing.
 pub fn hint(failure: &Failure) -> Option<&'static str> {

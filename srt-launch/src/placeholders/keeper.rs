@@ -128,21 +128,10 @@ impl Drop for Keeper {
 fn keep(wanted: &[Placeholder], mut link: UnixStream, sandbox: BorrowedFd<'_>) -> i32 {
     detach(&[link.as_raw_fd(), sandbox.as_raw_fd()]);
     let mut held = Vec::new();
-    let spare = Spare::take().during(Step::Placeholders, "dup");
-    let manifest = spare.and_then(|spare| {
-        let place = || format!("make the manifest {}", state_folder().display());
-        let made = Manifest::create().or_else(|e| Err(e).during(Step::Placeholders, &place()));
-        made.map(|manifest| (spare, manifest))
-    });
-    let made = manifest.map(|(spare, mut manifest)| {
-        let refused = make_all(wanted, &mut manifest, &mut held);
-        drop(spare);
-        (manifest, refused)
-    });
-    let (manifest, answer) = match made {
-        Ok((manifest, Ok(refused))) => (Some(manifest), Answer::Ready(refused)),
-        Ok((manifest, Err(failure))) => (Some(manifest), Answer::Failed(failure)),
-        Err(failure) => (None, Answer::Failed(failure)),
+    let mut manifest = None;
+    let answer = match list_and_make(wanted, &mut manifest, &mut held) {
+        Ok(refused) => Answer::Ready(refused),
+        Err(failure) => Answer::Failed(failure),
     };
     // If nobody reads it the sandbox is dead, as the wait will find.
     let _ = link.write_all(&serde_json::to_vec(&answer).unwrap_or_default());
@@ -172,14 +161,21 @@ fn detach(kept: &[RawFd]) {
     }
 }
 
-/// Descriptors that are kept back while placeholders are made, one open file for each: to remove them takes some too.
-struct Spare(#[expect(dead_code, reason = "held, not read")] [OwnedFd; 6]);
+/// How many descriptors are kept back while placeholders are made, one open file for each: to remove them takes some too.
+const SPARE: usize = 6;
 
-impl Spare {
-    fn take() -> std::io::Result<Self> {
-        let one = || std::io::stdin().as_fd().try_clone_to_owned();
-        Ok(Self([one()?, one()?, one()?, one()?, one()?, one()?]))
-    }
+/// Makes the manifest, then all; the places in the list of those that their directories refuse.
+fn list_and_make(
+    wanted: &[Placeholder],
+    manifest: &mut Option<Manifest>,
+    held: &mut Vec<Held>,
+) -> Result<Vec<usize>, Failure> {
+    let one = |_| std::io::stdin().as_fd().try_clone_to_owned();
+    let _spare: Vec<OwnedFd> =
+        (0..SPARE).map(one).collect::<Result<_, _>>().during(Step::Placeholders, "dup")?;
+    let place = || format!("make the manifest {}", state_folder().display());
+    let made = Manifest::create().or_else(|e| Err(e).during(Step::Placeholders, &place()))?;
+    make_all(wanted, manifest.insert(made), held)
 }
 
 /// Makes all; the places in the list of those that their directories refuse.

@@ -5,14 +5,13 @@
 
 use std::{
     collections::BTreeSet,
-    fs,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
 
 use super::{
     compile::{Compiled, Scene},
-    git_config::excludes_file,
+    git_config::{excludes_file, read_small},
     host::{Found, Kind, absolute},
     model::{PROVIDED, Placeholder, Provided},
 };
@@ -28,11 +27,15 @@ const MAX_WITHOUT_REPOSITORY: usize = 64;
 
 /// A configuration, and for each repository with placeholders in its work tree what it includes and a list.
 pub(super) fn excludes(scene: Scene<'_>, compiled: &Compiled) -> Vec<Provided> {
+    let all = || compiled.placeholders.iter().filter_map(|found| Some((found.path.parent()?, found)));
+    // Once for each folder: most placeholders share one.
+    let mut folders: BTreeSet<&Path> = all().map(|(folder, _)| folder).collect();
+    folders.retain(|folder| !in_git_directory(folder, scene));
     let placeholders: Vec<&Placeholder> =
-        compiled.placeholders.iter().filter(|placeholder| !in_git_directory(placeholder, scene)).collect();
+        all().filter(|(folder, _)| folders.contains(folder)).map(|(_, found)| found).collect();
     let mut conditions = Vec::new();
     let mut provided = Vec::new();
-    for top in tops(scene, &placeholders) {
+    for top in tops(scene, &folders) {
         let lines: Vec<Vec<u8>> = placeholders.iter().filter_map(|found| line(found, &top)).collect();
         let directory = git_directory(scene, &top);
         let Some(pattern) = pattern(&directory).filter(|_| !lines.is_empty()) else { continue };
@@ -56,21 +59,19 @@ pub(super) fn excludes(scene: Scene<'_>, compiled: &Compiled) -> Vec<Provided> {
 }
 
 /// Git looks for new files in work trees only.
-fn in_git_directory(placeholder: &Placeholder, scene: Scene<'_>) -> bool {
-    let above = placeholder.path.ancestors().skip(1);
-    let mut above = above.filter(|above| *above != Path::new("/"));
+fn in_git_directory(folder: &Path, scene: Scene<'_>) -> bool {
+    let mut above = folder.ancestors().filter(|above| *above != Path::new("/"));
     above.any(|above| above.ends_with(".git") || scene.protected().is_git_directory(above))
 }
 
-/// The tops of the work trees with placeholders in them. A repository may also be made during the run: where there is
+/// The tops of the work trees with placeholders in these folders. A repository may also be made during the run: where there is
 /// none yet, and where the command starts.
-fn tops(scene: Scene<'_>, placeholders: &[&Placeholder]) -> BTreeSet<PathBuf> {
+fn tops(scene: Scene<'_>, folders: &BTreeSet<&Path>) -> BTreeSet<PathBuf> {
     let mut tops = BTreeSet::new();
     let mut without = BTreeSet::new();
-    let folders: BTreeSet<&Path> = placeholders.iter().filter_map(|found| found.path.parent()).collect();
     for folder in folders {
         let top = folder.ancestors().find(|top| scene.host.metadata(&top.join(".git")).is_ok());
-        if top.is_none() || folder == scene.bases.cwd {
+        if top.is_none() || *folder == scene.bases.cwd {
             without.insert(folder.to_path_buf());
         }
         tops.extend(top.map(Path::to_path_buf));
@@ -112,9 +113,8 @@ fn own_excludes(scene: Scene<'_>, compiled: &Compiled, directory: &Path) -> Opti
     let file = excludes_file(&scene.inputs.env, scene.bases.home, &[config], scene.host)?;
     let lookup = scene.host.follow(&absolute(scene.bases.cwd, &file));
     let Found::There(file, _) = lookup.found else { return None };
-    let metadata =
-        fs::metadata(&file).ok().filter(|metadata| metadata.is_file() && metadata.len() <= MAX_EXCLUDES);
-    metadata.filter(|_| compiled.rules.access(&file).readable).and_then(|_| fs::read(&file).ok())
+    let readable = compiled.rules.access(&file).readable;
+    readable.then(|| read_small(&file, MAX_EXCLUDES, scene.host)).flatten()
 }
 
 /// A line for one placeholder below the top of a work tree, anchored there (gitignore(5)). A name with a line break has

@@ -2,7 +2,7 @@ use std::{
     cell::RefCell,
     collections::{HashMap, HashSet, VecDeque},
     ffi::{OsStr, OsString},
-    fs::{self, DirEntry, Metadata},
+    fs::{self, DirEntry, FileType, Metadata},
     io::{self, ErrorKind},
     os::unix::{ffi::OsStrExt, fs::MetadataExt},
     path::{Component, Path, PathBuf},
@@ -14,6 +14,7 @@ use nix::{
     unistd::{AccessFlags, faccessat, getegid, getgroups},
 };
 
+use crate::hint::OPEN_FILES;
 use crate::shortage::is_shortage;
 
 /// The host's tree as the caller may look at it. Nothing here changes it.
@@ -42,9 +43,11 @@ pub struct Shortage {
     error: io::Error,
 }
 
-fn hint(error: &io::Error) -> &'static str {
-    let few = matches!(error.raw_os_error(), Some(libc::EMFILE));
-    if few { "; raise the limit of open files (ulimit -n)" } else { "" }
+fn hint(error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::EMFILE) => format!("; {OPEN_FILES}"),
+        _ => String::new(),
+    }
 }
 
 /// Where a path leads.
@@ -263,7 +266,7 @@ impl Host {
                 self.passed.borrow_mut().insert(next.clone());
                 here = next;
             } else if pending.is_empty() {
-                return Found::There(next, Kind::of(&metadata));
+                return Found::There(next, Kind::of(metadata.file_type()));
             } else {
                 return Found::BelowFile(next);
             }
@@ -283,10 +286,10 @@ impl Lookup {
 }
 
 impl Kind {
-    pub(super) fn of(metadata: &Metadata) -> Self {
-        if metadata.is_dir() {
+    pub(super) fn of(kind: FileType) -> Self {
+        if kind.is_dir() {
             Self::Directory
-        } else if metadata.is_symlink() {
+        } else if kind.is_symlink() {
             Self::Link
         } else {
             Self::File

@@ -230,7 +230,7 @@ impl Reads {
             if !metadata.is_symlink() && !["/proc", "/dev", "/sys"].iter().any(|tree| path == Path::new(tree))
             {
                 let node = out.rules.node(&path);
-                node.kind = Some(Kind::of(&metadata));
+                node.kind = Some(Kind::of(metadata.file_type()));
                 say(&mut node.deny_read, &why);
             }
         }
@@ -246,7 +246,7 @@ impl Reads {
                 }
                 for entry in scene.host.entries(path).into_iter().flatten() {
                     if let Ok(metadata) = scene.host.metadata(&entry.path()) {
-                        denied.push((entry.path(), Kind::of(&metadata), why));
+                        denied.push((entry.path(), Kind::of(metadata.file_type()), why));
                     }
                 }
             }

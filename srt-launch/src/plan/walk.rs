@@ -214,7 +214,7 @@ impl Walk<'_> {
                 // What matches is mounted over, so it must be reachable; what does not need not be looked at.
                 Some(kind) if !matches => kind,
                 _ => match self.host.lstat(&path) {
-                    Ok(metadata) => Kind::of(&metadata),
+                    Ok(metadata) => Kind::of(metadata.file_type()),
                     Err(error) if error.kind() == ErrorKind::NotFound => continue,
                     Err(_) => {
                         self.not_searched(id, directory);
@@ -248,11 +248,7 @@ impl Walk<'_> {
             Found::There(target, Kind::Directory) => target,
             // Its owner's command can open it again, and what lies behind would not be denied.
             Found::Unknown(closed) if self.host.creation(&closed) != Creation::Refused => {
-                let before = self.followed.len();
-                self.followed.extend(lookup.links);
-                self.not_searched(id, &closed);
-                self.followed.truncate(before);
-                return;
+                return self.behind(lookup.links, |walk| walk.not_searched(id, &closed));
             }
             _ => return,
         };
@@ -262,11 +258,16 @@ impl Walk<'_> {
         }
         let interest = Interest::Pattern(id, below);
         if self.through_links.insert((target.clone(), interest.clone())) {
-            let before = self.followed.len();
-            self.followed.extend(lookup.links);
-            self.visit(&target, vec![interest]);
-            self.followed.truncate(before);
+            self.behind(lookup.links, |walk| walk.visit(&target, vec![interest]));
         }
+    }
+
+    /// Goes on behind these links.
+    fn behind(&mut self, links: Vec<PathBuf>, go_on: impl FnOnce(&mut Self)) {
+        let before = self.followed.len();
+        self.followed.extend(links);
+        go_on(self);
+        self.followed.truncate(before);
     }
 
     fn descend(&mut self, directory: &Path, mut deeper: Vec<(OsString, Interest)>) {
@@ -369,15 +370,7 @@ struct Entry {
 
 fn read(directory: &Path, host: &Host) -> io::Result<Vec<Entry>> {
     let entries = host.entries(directory)?.into_iter().map(|entry| {
-        let kind = host.heed(directory, entry.file_type()).ok().map(|kind| {
-            if kind.is_dir() {
-                Kind::Directory
-            } else if kind.is_symlink() {
-                Kind::Link
-            } else {
-                Kind::File
-            }
-        });
+        let kind = host.heed(directory, entry.file_type()).ok().map(Kind::of);
         Entry { name: entry.file_name(), kind }
     });
     Ok(entries.collect())
